@@ -1,6 +1,8 @@
 """The Python facade: study, predict, plan, list, load, calibrate and export, as `trainlaw.study`, ..."""
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
@@ -184,7 +186,8 @@ def predict(
     usual = stated(setup_for(chosen, DEFAULT_SETUP))
     blocks, rows, index = asked_runs(cnn, gpu, batch, settings, usual)
     say = explanations if explain else None
-    tables = map(pd.DataFrame, predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA), explain=say))
+    with _without_collection():
+        tables = [*predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA), explain=say)]
     return pd.concat(tables, ignore_index=True).take(rows).set_axis(index)
 
 
@@ -275,6 +278,18 @@ def predict_many(
     blocks, rows, _ = asked_runs(cnn, gpu, batch, settings, usual)
     scaling = formula_of(SCALING_FORMULA)
     return np.concatenate([run_seconds(chosen, runs, scaling) for runs in blocks])[rows]
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Create many objects without a search for circles among them, of which there are none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _formula_for(formula: Formula | str | Path | None, settings: Mapping[str, object]) -> Formula:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat
 from math import isfinite
 from typing import Any
@@ -49,8 +49,8 @@ class Answers:
     columns: Mapping[str, np.ndarray]
     count: int
 
-    def published(self) -> dict[str, list[float | str | None]]:
-        """Return the columns of outputs by name: numbers, words, None where a value is not defined."""
+    def published(self) -> dict[str, np.ndarray]:
+        """Return the columns of outputs by name: numbers, nan where a value is not defined, or words."""
         shown = (line.answer for line in self.lines if line.answer.is_published)
         return {answer.name: self._plain(answer) for answer in shown}
 
@@ -103,18 +103,15 @@ class Answers:
         values, valid = evaluate(line.when, {name: self.columns[name] for name in variables(line.when)})
         return np.flatnonzero(valid & (values > 0)).tolist()
 
-    def _plain(self, answer: Answer) -> list[float | str | None]:
+    def _plain(self, answer: Answer) -> np.ndarray:
         """Return the values of a row as outputs have them: words, whole bytes, or numbers."""
         values = self.columns[answer.name]
-        numbers: list[float] = values.tolist()
         if answer.words:
-            return [word_of(answer.words, number) for number in numbers]
-        is_known = np.isfinite(values).tolist()
-        if answer.unit == "B":
-            return [round(size) if known else None for size, known in zip(numbers, is_known, strict=True)]
-        if not all(is_known):
-            return [number if known else None for number, known in zip(numbers, is_known, strict=True)]
-        return list(numbers)
+            places = np.where(np.isfinite(values), values, len(answer.words)).astype(int)
+            return np.array([*answer.words, NOT_KNOWN], dtype=object)[places]
+        numbers = np.where(np.isfinite(values), values, np.nan)
+        is_whole = answer.unit == "B" and bool(np.isfinite(numbers).all())
+        return np.rint(numbers).astype(np.int64) if is_whole else numbers
 
     def _of_row(self, answer: Answer, row: int) -> str:
         """Return the sentence of a row for one prediction."""
@@ -123,10 +120,8 @@ class Answers:
     def _filled(self, answer: Answer, values: Sequence[Any]) -> str:
         """Return the sentence of a row, filled with the values of its places in their order."""
         left = iter(values)
-        first, *rest = PLACE.split(answer.sentence)
-        pieces = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
-        texts = (self._text(names, style, left) + words for names, style, words in pieces)
-        return first + "".join(texts)
+        first, pieces = _pieces(answer.sentence)
+        return first + "".join(self._text(names, style, left) + words for names, style, words in pieces)
 
     def _text(self, names: str, style: str | None, values: Iterator[Any]) -> str:
         """Return the text of a place, whose values are the next ones."""
@@ -142,6 +137,13 @@ class Answers:
     def _word(self, name: str, value: Any) -> str:
         words = self._words.get(name, ())
         return str(word_of(words, value)) if words else str(value)
+
+
+@cache
+def _pieces(sentence: str) -> tuple[str, tuple[tuple[str, str | None, str], ...]]:
+    """Return the beginning of a sentence, and names, style and following text of each place."""
+    first, *rest = PLACE.split(sentence)
+    return first, tuple(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
 
 
 def word_of(words: tuple[str, ...], value: float) -> str:

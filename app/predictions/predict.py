@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
-from math import inf, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.answers.answer import WARNING, Answer
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.nearest_run import nearest_run_columns
@@ -176,7 +177,8 @@ def predict_runs(
 
 def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[Prediction]:
     """Return the predictions that answers give; settings : those of `setting_columns`."""
-    columns, values = {**settings, **answers.sentence_columns()}, answers.published()
+    columns = {**settings, **answers.sentence_columns()}
+    values = {name: list(map(_known, column.tolist())) for name, column in answers.published().items()}
     return [
         Prediction(
             **{name: column[row] for name, column in columns.items()},
@@ -186,6 +188,10 @@ def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[
         )
         for row in range(answers.count)
     ]
+
+
+def _known(value: float | str) -> float | str | None:
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def warnings_of(predictions: Iterable[Prediction]) -> list[list[str]]:
@@ -211,31 +217,24 @@ def predicted_blocks(
     explain: Explain | None = None,
     most: int | None = None,
     by_speed: bool = False,
-) -> Iterator[dict[str, list[Any]]]:
+) -> Iterator[pd.DataFrame]:
     """Yield what outputs say of the configurations of each table: settings, answers and warnings by column.
 
-    The same as `predict_runs` says, without an object per row; arguments and errors as there. most : rows in
-    all, None for no limit. by_speed : whether those of each table come as by `fastest_first`.
+    The same as `predict_runs` says, without an object per row; nan where a value is not defined. Arguments
+    and errors as there. most : rows in all, None for no limit. by_speed : whether those of each table come as
+    by `fastest_first`.
     """
     left = inf if most is None else most
     for runs in blocks:
-        found = dict[str, list[Any]]()
+        parts = []
         for part in _parts(formula, runs, training):
             answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
             own = setting_columns(part.runs) | answers.published() | answers.sentence_columns()
-            own |= _explained(part, answers, explain)
-            if len(part.runs) == len(runs):
-                found = own
-                break
-            for name, values in own.items():
-                column = found.setdefault(name, [None] * len(runs))
-                for place, value in zip(part.places, values, strict=True):
-                    column[place] = value
+            parts.append(pd.DataFrame(own | _explained(part, answers, explain), index=part.places))
+        found = parts[0] if len(parts) == 1 else pd.concat(parts).sort_index()
         if by_speed:
-            rates = (nan if rate is None else rate for rate in found["samples_per_second"])
-            order = fastest_first([*rates])
-            found = {name: [values[row] for row in order] for name, values in found.items()}
-        yield {name: values[: int(min(left, len(runs)))] for name, values in found.items()}
+            found = found.iloc[fastest_first(found["samples_per_second"].tolist())]
+        yield found.head(int(min(left, len(runs))))
         left -= len(runs)
         if left <= 0:
             return
@@ -252,7 +251,7 @@ class _Part(NamedTuple):
 
     formula: Formula
     runs: RunTable
-    places: list[int]
+    places: Sequence[int]
     training: Training | None
 
 
@@ -261,7 +260,7 @@ def _parts(formula: Formula, runs: RunTable, training: Training | None = None) -
     passes = offered_formulas(formula).get(FORWARD)
     is_pass = ~is_training(runs)
     if passes is None or not is_pass.any():
-        return [_Part(formula, runs, [*range(len(runs))], training)]
+        return [_Part(formula, runs, range(len(runs)), training)]
     inference = training and Training(training.images, 1, is_inference=True)
     chosen = [(formula, ~is_pass, training), (passes, is_pass, inference)]
     return [

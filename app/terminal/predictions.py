@@ -1,10 +1,10 @@
 """Predictions as text, CSV and JSON."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
 from math import isfinite
 from typing import Any
 
+import pandas as pd
 from trainlaw.app.answers.answer import FIRST_WARNINGS
 from trainlaw.app.answers.facts import settings_text
 from trainlaw.app.models.calibration import own_error
@@ -58,22 +58,20 @@ def predictions_text(
 
 
 def written_blocks(
-    blocks: Iterable[Mapping[str, Sequence[object]]], as_json: bool, counted: Callable[[int], None]
+    blocks: Iterable[pd.DataFrame], as_json: bool, counted: Callable[[int], None]
 ) -> Iterator[str]:
-    """Yield the text of predictions that come in blocks of columns, as that of all at once.
+    """Yield the text of predictions that come in blocks, as that of all at once.
 
     as_json : a JSON list with an object per prediction, nan is null; otherwise CSV, with the units in the
     names of columns, nan is empty. counted : called with the number of predictions of each block.
     """
-    for number, columns in enumerate(blocks):
-        counted(len(columns["time_s"]))
+    for number, block in enumerate(blocks):
+        counted(len(block))
         if as_json:
-            names = (*columns, "interval_level")
-            rows = zip(*columns.values(), repeat(LEVEL), strict=False)
-            text = finite_json([dict(zip(names, row, strict=True)) for row in rows])
+            text = finite_json(block.assign(interval_level=LEVEL).to_dict("records"))
             yield ("," if number else "[") + text[1:-2]
         else:
-            text = columns_as_csv(columns)
+            text = columns_as_csv({str(name): block[name].tolist() for name in block})
             yield text.partition("\n")[2] if number else text
     yield "\n]\n" if as_json else ""
 

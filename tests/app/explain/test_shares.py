@@ -38,17 +38,17 @@ def test_resources_and_terms_add_up_to_the_time(settings, name):
 
 
 def test_the_side_that_binds_is_the_time():
-    for batch, binds in ((1, "waiting for the host, which launches kernels"), (256, "the work of the GPU")):
-        found = trainlaw.predict("resnet50", "V100-SXM2-16GB", batch, explain=True)
+    for batch, binds in ((4, "waiting for the host, which launches kernels"), (512, "the work of the GPU")):
+        found = trainlaw.predict("resnet50", "H100-SXM5-80GB", batch, explain=True)
         (sides,) = found.explanation["largest_of"]
         assert max(sides, key=sides.get) == binds
         assert sides[binds] == pytest.approx(found.seconds, rel=1e-9)
 
 
 def test_the_command_and_a_frame_say_the_same():
-    asked = "predict --cnn resnet50 --gpu T4 --batch 64,1 --explain --json"
+    asked = "predict --cnn resnet50 --gpu T4 --batch 1,64 --explain --json"
     rows = json.loads(invoke(asked).stdout)
-    table = trainlaw.predict("resnet50", "T4", [64, 1], explain=True)
+    table = trainlaw.predict("resnet50", "T4", [1, 64], explain=True)
     assert [row["explanation"] for row in rows] == table["explanation"].tolist()
     text = invoke("predict --cnn resnet50 --gpu T4 --batch 64 --explain").stdout
     assert "the work of the GPU binds" in text and "memory and cache" in text
