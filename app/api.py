@@ -188,7 +188,9 @@ def predict(
     say = explanations if explain else None
     with _without_collection():
         tables = [*predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA), explain=say)]
-    return pd.concat(tables, ignore_index=True).take(rows).set_axis(index)
+    table = pd.concat(tables, ignore_index=True)
+    repeats = len(rows) != len(table) or (rows != np.arange(len(rows))).any()
+    return (table.take(rows) if repeats else table).set_axis(index)
 
 
 @naming_arguments

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from itertools import repeat
+from functools import cached_property, partial
 from math import isfinite
 from typing import Any
 
@@ -63,22 +62,14 @@ class Answers:
         """Yield the rows of a kind, warnings by gravity, with what each says by number of the prediction."""
         for line in self._of_kind(kind):
             rows = self._rows_of(line)
-            columns = [self.columns[name][rows].tolist() for name in _names_in(line.answer)]
-            # Of many predictions, most have what another one has.
-            texts: dict[tuple[Any, ...], str] = {}
-            found = {}
-            for row, values in zip(rows, zip(*columns, strict=True) if columns else repeat(()), strict=False):
-                if values not in texts:
-                    texts[values] = self._filled(line.answer, values)
-                found[row] = texts[values]
-            yield line.answer, found
+            yield line.answer, dict(zip(rows, self._filled(line.answer.sentence, rows), strict=True))
 
     def sentences(self, kind: str) -> list[tuple[str, ...]]:
         """Return the warnings, the gravest first, or the notes of each prediction."""
         found: list[list[str]] = [[] for _ in range(self.count)]
         for _, texts in self.said(kind):
             for row, text in texts.items():
-                found[row] += text.splitlines()
+                found[row] += text.splitlines() if "\n" in text else (text,)
         return list(map(tuple, found))
 
     def sentence_columns(self) -> dict[str, list[tuple[str, ...]]]:
@@ -87,12 +78,12 @@ class Answers:
 
     def text(self, line: Line, row: int) -> str:
         """Return what a line says of one prediction, empty where it is not said."""
-        return self._of_row(line.answer, row) if row in self._rows_of(line) else ""
+        return self._filled(line.answer.sentence, [row])[0] if row in self._rows_of(line) else ""
 
     def figures(self, row: int) -> list[tuple[str, str]]:
         """Return the lines of figures of one prediction, as title and text."""
         lines = (line.answer for line in self._of_kind(FIGURE) if row in self._rows_of(line))
-        return [(answer.title, self._of_row(answer, row)) for answer in lines]
+        return [(answer.title, *self._filled(answer.sentence, [row])) for answer in lines]
 
     def _of_kind(self, kind: str) -> Iterable[Line]:
         return (line for line in self.lines if line.answer.sentence and line.answer.kind == kind)
@@ -113,22 +104,20 @@ class Answers:
         is_whole = answer.unit == "B" and bool(np.isfinite(numbers).all())
         return np.rint(numbers).astype(np.int64) if is_whole else numbers
 
-    def _of_row(self, answer: Answer, row: int) -> str:
-        """Return the sentence of a row for one prediction."""
-        return self._filled(answer, [self.columns[name][row] for name in _names_in(answer)])
+    def _filled(self, sentence: str, rows: Sequence[int]) -> list[str]:
+        """Return a sentence with its places filled, of predictions by their numbers."""
+        template = PLACE.sub("%s", sentence.replace("%", "%%"))
+        shown = [self._shown(names, style, rows) for names, style in places_of(sentence)]
+        return [template % texts for texts in (zip(*shown, strict=True) if shown else [()] * len(rows))]
 
-    def _filled(self, answer: Answer, values: Sequence[Any]) -> str:
-        """Return the sentence of a row, filled with the values of its places in their order."""
-        left = iter(values)
-        first, pieces = _pieces(answer.sentence)
-        return first + "".join(self._text(names, style, left) + words for names, style, words in pieces)
-
-    def _text(self, names: str, style: str | None, values: Iterator[Any]) -> str:
-        """Return the text of a place, whose values are the next ones."""
-        if "," in names:
-            return _RANGES[style or ""](next(values), next(values))
-        value = next(values)
-        return STYLES[style](value) if style else self._word(names, value)
+    def _shown(self, names: Sequence[str], style: str, rows: Sequence[int]) -> list[str]:
+        """Return the texts of a place; of many predictions, most have what another one has."""
+        columns = [self.columns[name][rows].tolist() for name in names]
+        if len(columns) > 1:
+            return list(map(_RANGES[style], *columns))
+        show = STYLES[style] if style else partial(self._word, names[0])
+        known = {value: show(value) for value in dict.fromkeys(columns[0])}
+        return [known[value] for value in columns[0]]
 
     @cached_property
     def _words(self) -> dict[str, tuple[str, ...]]:
@@ -139,13 +128,6 @@ class Answers:
         return str(word_of(words, value)) if words else str(value)
 
 
-@cache
-def _pieces(sentence: str) -> tuple[str, tuple[tuple[str, str | None, str], ...]]:
-    """Return the beginning of a sentence, and names, style and following text of each place."""
-    first, *rest = PLACE.split(sentence)
-    return first, tuple(zip(rest[::3], rest[1::3], rest[2::3], strict=True))
-
-
 def word_of(words: tuple[str, ...], value: float) -> str:
     """Return the word for a value.
 
@@ -153,11 +135,6 @@ def word_of(words: tuple[str, ...], value: float) -> str:
     ('cannot fit', 'not known')
     """
     return words[int(value)] if isfinite(value) else NOT_KNOWN
-
-
-def _names_in(answer: Answer) -> list[str]:
-    """Return the quantities of a sentence in the order of its places."""
-    return [name for names, _ in places_of(answer.sentence) for name in names]
 
 
 def answered(formula: Formula, runs: RunTable, columns: Mapping[str, np.ndarray]) -> Answers:

@@ -20,6 +20,7 @@ from trainlaw.app.commands.options import (
     Pixels,
     ScalingFormula,
     check_new_files,
+    note_left_out,
     setup_of,
     write_or_print,
 )
@@ -139,17 +140,22 @@ def plan_command(
     options = replace(options, rented=rented_instances(gpu or ()))
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))
+    chosen = selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog)
     plans = plan_training(
         choice.formula,
         choice.scaling,
         named_cnn(cnn, pixels, classes),
         training,
-        gpus=selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog),
+        gpus=chosen,
         catalog=catalog,
         options=options,
         prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
     )
+    if precision:
+        planned = {*plans.considered["gpu"]}
+        absent = [one.gpu for one in chosen if one.device == "GPU" and one.gpu not in planned]
+        note_left_out({name: f"{name} lacks the precision or the memory" for name in absent})
     said = formula_line(*choice.said(max(options.counts)))
     table = partial(plans_text, said, plans, top, output.every_warning)
     forms = (table, lambda: plans_csv(plans), lambda: plans_json(said, plans))

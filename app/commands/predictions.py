@@ -29,6 +29,7 @@ from trainlaw.app.commands.options import (
     ScalingFormula,
     ShortJson,
     check_new_files,
+    note_left_out,
     print_or_write,
     setup_of,
     write_or_print,
@@ -148,7 +149,7 @@ def predict_command(
       trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --explain
       trainlaw predict --from plans.csv --out times.csv
     """
-    from trainlaw.app.inputs.requests import RunRequest, check_request, run_blocks
+    from trainlaw.app.inputs.requests import RunRequest, check_request, left_out, run_blocks
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formulas, with_groups
@@ -186,6 +187,7 @@ def predict_command(
         if {"n_gpus", "allocation"}.isdisjoint(header):
             choice.check_counts(1)
         _print_notes(file.runs, header)
+        note_left_out(left_out(request))
         line = formula_line(*said)
         parts = _texts(choice, blocks, asked, ranking, output, said=line, counted=numbers.append)
         print_or_write(parts, output.out)

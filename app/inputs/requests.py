@@ -200,6 +200,15 @@ def one_run(
     return _runs_on(named_cnn(cnn, pixels, classes), chosen, [batch], on, catalog)
 
 
+def left_out(request: RunRequest) -> dict[str, str]:
+    """Return the GPUs of --all-gpus that cannot train as asked, by name, and why."""
+    if not request.all_gpus:
+        return {}
+    every = request.selection.of(known_gpus(request.gpu_file))
+    reasons = {gpu.gpu: impossible(gpu, request.setup) for gpu in every}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
 def _runs_on(
     cnn: CnnCounts,
     gpus: Sequence[Gpu],

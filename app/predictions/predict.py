@@ -190,7 +190,7 @@ def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[
     ]
 
 
-def _known(value: float | str) -> float | str | None:
+def _known(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
@@ -229,7 +229,7 @@ def predicted_blocks(
         parts = []
         for part in _parts(formula, runs, training):
             answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
-            own = setting_columns(part.runs) | answers.published() | answers.sentence_columns()
+            own = _settings(part.runs) | answers.published() | answers.sentence_columns()
             parts.append(pd.DataFrame(own | _explained(part, answers, explain), index=part.places))
         found = parts[0] if len(parts) == 1 else pd.concat(parts).sort_index()
         if by_speed:
@@ -283,9 +283,15 @@ def run_seconds(formula: Formula, runs: RunTable, scaling: Formula | None = None
 
 def setting_columns(runs: RunTable) -> dict[str, list[Any]]:
     """Return the fields of `Prediction` that are columns of runs, by name, a value per run."""
-    frame = runs.frame
-    found = {field.name: frame[field.name].tolist() for field in fields(Prediction) if field.name in frame}
-    return found | {name: list(map(plain, found[name])) for name, plain in _CONVERTED.items()}
+    found = {name: values.tolist() for name, values in _settings(runs).items()}
+    return found | {HOST_LAUNCH: list(map(_known, found[HOST_LAUNCH]))}
+
+
+def _settings(runs: RunTable) -> dict[str, Any]:
+    """Return the arrays of `setting_columns`, nan where the time of the host is not known."""
+    names = [field.name for field in fields(Prediction) if field.name in runs.frame]
+    found = {name: runs.frame[name] for name in names}
+    return {name: (each.astype(bool) if name in _FLAGS else each).array for name, each in found.items()}
 
 
 def run_answers(
@@ -355,9 +361,4 @@ def fastest_first(rates: Sequence[float]) -> list[int]:
     return sorted(range(len(rates)), key=lambda row: inf if isnan(rates[row]) else -rates[row])
 
 
-# How a column of runs becomes a field of `Prediction`, where the value is not that of the table.
-_CONVERTED: Mapping[str, Callable[[Any], Any]] = {
-    "tuned": bool,
-    "bucketed": bool,
-    HOST_LAUNCH: lambda value: None if isnan(value) else value,
-}
+_FLAGS = ("tuned", "bucketed")  # of 1 and 0 in a table of runs

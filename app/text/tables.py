@@ -155,10 +155,6 @@ class Table:
         """Return an object per row, by the names of the columns."""
         return [dict(zip(self._names, row, strict=True)) for row in self.rows]
 
-    def json(self) -> str:
-        """Return a JSON list with an object per row; numbers that are not finite become null."""
-        return finite_json(self.records())
-
     @property
     def _names(self) -> list[str]:
         return [column.name or column.title for column in self.columns]
@@ -250,15 +246,11 @@ def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "
       alexnet, resnet50,
       vgg16
     """
-    lines: list[str] = []
-    current, most = "", width or terminal_width()
-    for item in items:
-        longer = f"{current}, {item}" if current else item
-        if current and len(indent) + len(longer) + 1 > most:
-            lines.append(indent + current + ",")
-            longer = item
-        current = longer
-    return "\n".join([*lines, indent + current])
+    # Between the words of a name no line ends.
+    text = ", ".join(item.replace(" ", "\0") for item in items)
+    settings = {"initial_indent": indent, "subsequent_indent": indent, "break_on_hyphens": False}
+    lines = textwrap.fill(text, width or terminal_width(), break_long_words=False, **settings)
+    return lines.replace("\0", " ")
 
 
 def terminal_width() -> int:
