@@ -179,8 +179,7 @@ def predict_command(
     check_request(request, single_gpu_seconds)
     choice = replace(choice, formula=with_groups(choice.formula, label))
     asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
-    if explain:
-        asked["explain"] = _explanations(single_gpu_seconds, output.chosen)
+    asked |= _explained(single_gpu_seconds, output.chosen) if explain else {}
     said = choice.said(machine.n_gpus, single_gpu_seconds is not None)
     numbers: list[int] = []
     with run_blocks(request) as (header, blocks):
@@ -194,8 +193,8 @@ def predict_command(
     _print_written(output.out, sum(numbers), said[1])
 
 
-def _explanations(measured_s: float | None, form: OutputFormat) -> "Explain":
-    """Return what explains predictions; InputError for an output that has no place for it."""
+def _explained(measured_s: float | None, form: OutputFormat) -> "dict[str, Explain]":
+    """Return the argument that explains predictions; InputError for an output that has no place for it."""
     from trainlaw.app.explain.shares import explanations
     from trainlaw.formulas import InputError
 
@@ -203,7 +202,7 @@ def _explanations(measured_s: float | None, form: OutputFormat) -> "Explain":
         raise InputError(
             "--explain: expected a time by a formula as a table or JSON, got CSV or --single-gpu-seconds"
         )
-    return explanations
+    return {"explain": explanations}
 
 
 def _print_written(out: Path | None, number: int, origin: str) -> None:
