@@ -1,4 +1,4 @@
-"""What a predicted time is made of: terms of the formula by resource, and which side of a maximum binds."""
+"""Shares of a predicted time: terms of the formula by resource, and which side of a maximum binds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
