@@ -179,7 +179,7 @@ def predict_command(
     )
     check_request(request, single_gpu_seconds)
     choice = replace(choice, formula=with_groups(choice.formula, label))
-    asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
+    asked: dict[str, Any] = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
     asked |= _explained(single_gpu_seconds, output.chosen) if explain else {}
     said = choice.said(machine.n_gpus, single_gpu_seconds is not None)
     numbers: list[int] = []
