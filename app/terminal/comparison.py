@@ -136,7 +136,7 @@ def comparison_json(first: StoredRun, second: StoredRun, estimators: tuple[str, 
 def _summary(run: StoredRun, estimator: str) -> dict[str, float]:
     """Return the errors of an estimator over all rows of its run, by metric, %."""
     means = run.result.summary().set_index("estimator").loc[estimator]
-    return {str(name): float(value) for name, value in means.items()}
+    return dict(zip(map(str, means.index), means.to_numpy(dtype=float).tolist(), strict=True))
 
 
 def _means(first: StoredRun, second: StoredRun, estimators: tuple[str, str]) -> list[str]:
