@@ -144,8 +144,8 @@ Trust = Annotated[bool, shared(TRUST_HELP, "--trust")]
 Cluster = Annotated[
     str,
     shared(
-        "Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, local:N for N workers on "
-        "this machine, or a TOML file for a batch system; see docs/clusters.md.",
+        "Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, or local:N for N workers on "
+        "this machine; see docs/clusters.md.",
         "--cluster",
     ),
 ]

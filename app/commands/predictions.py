@@ -289,7 +289,7 @@ def _texts(
 
 def predict_from_profile_command(
     anchor_profile: Path | None = option(
-        "Profile of an iteration on the anchor GPU: PyTorch's table, a Chrome trace, op statistics.",
+        "Profile of an iteration on the anchor GPU: PyTorch's table, op statistics.",
         "--anchor-profile",
         "--profile",
     ),
@@ -317,7 +317,7 @@ def predict_from_profile_command(
     \b
     Examples:
       trainlaw predict-from-profile --profile step.txt --anchor-gpu T4 --gpu V100 --cnn vgg16 --batch 32
-      trainlaw predict-from-profile --profile trace.json --anchor-gpu T4 --gpu K80 --anchor-seconds 0.21
+      trainlaw predict-from-profile --profile table.txt --anchor-gpu T4 --gpu K80 --anchor-seconds 0.21
     """
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.predictions.anchor import (
