@@ -1,12 +1,13 @@
 """Options of several commands, each written once, and the printing and writing of their results."""
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, option
+from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets.measurements.runs import Setup
@@ -209,6 +210,7 @@ class OutputOptions:
     form: Format = OutputFormat.table
     as_json: ShortJson = False
     out: Out = None
+    every_warning: bool = flag("Print every warning, not the three gravest alone.", "--all-warnings")
 
     @property
     def chosen(self) -> OutputFormat:
@@ -233,6 +235,13 @@ def check_new_files(paths: Iterable[Path | None]) -> None:
     for path in paths:
         if path is not None and path.exists():
             raise InputError(f"{path} exists; choose another name")
+
+
+def note_left_out(reasons: Mapping[str, str]) -> None:
+    """Say on standard error that GPUs are not ranked; reasons : why, by name."""
+    if reasons:
+        number = "1 GPU is" if len(reasons) == 1 else f"{len(reasons)} GPUs are"
+        print(f"note: {number} left out: {next(iter(reasons.values()))}", file=sys.stderr)
 
 
 def setup_of(*groups: object, **further: Any) -> "Setup":
