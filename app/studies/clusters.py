@@ -51,13 +51,7 @@ _MOST_LOCAL_WORKERS = 256
 _LOCAL = "local:"
 #: Batch systems by the names of their tables in dask-jobqueue's configuration, with its classes.
 QUEUES: Mapping[str, str] = {
-    "htcondor": "HTCondorCluster",
-    "lsf": "LSFCluster",
-    "moab": "MoabCluster",
-    "oar": "OARCluster",
-    "pbs": "PBSCluster",
-    "sge": "SGECluster",
-    "slurm": "SLURMCluster",
+    name.lower(): f"{name}Cluster" for name in ("HTCondor", "LSF", "Moab", "OAR", "PBS", "SGE", "SLURM")
 }
 _FORMS = "tcp://HOST:PORT of a dask scheduler, local:N, or a TOML file with a table [jobqueue.slurm]"
 
