@@ -62,6 +62,22 @@ def test_many_times_are_those_of_single_predictions():
     np.testing.assert_allclose(trainlaw.predict_many(frame, n_gpus=4), single, rtol=1e-12)
 
 
+def test_files_and_frames_take_short_names_of_columns(tmp_path):
+    frame = pd.DataFrame(
+        {"cnn": ["resnet50", "vgg16"], "gpu": "T4", "batch": [8, 4], "classes": 10, "pixels": 128}
+    )
+    expected = trainlaw.predict_many(frame).tolist()
+    frame.to_csv(tmp_path / "asked.csv", index=False)
+    asked = ["predict", "--json", "--from"]
+    rows = json.loads(CliRunner().invoke(app, [*asked, str(tmp_path / "asked.csv")]).stdout)
+    assert [row["time_s"] for row in rows] == expected
+    assert expected[0] == trainlaw.seconds("resnet50", "T4", 8, classes=10, pixels=128)
+    with pytest.raises(InputError, match="expected n_classes once"):
+        trainlaw.predict(frame.assign(n_classes=10))
+    frame.assign(n_classes=10).to_csv(tmp_path / "twice.csv", index=False)
+    assert "n_classes once" in CliRunner().invoke(app, [*asked, str(tmp_path / "twice.csv")]).output
+
+
 def test_rows_that_repeat_keep_their_places():
     frame = pd.DataFrame(
         {"cnn": ["resnet18", "vgg16", "resnet18"], "gpu": "T4", "batch": [8, 4, 8]}, list("abc")
