@@ -175,8 +175,8 @@ def _evolved() -> str:
     ]
     null = f"FLOPs over peak rate {overall_error(_law(), _NULL, MACRO):.0f} %"
     return (
-        f"- **Evolved, {row.constants} constants**: the formula below errs by **{row.held_out_percent:.1f} %** "
-        f"on GPUs that the search never saw; {', '.join([*controls, null])}."
+        f"- **Evolved, {row.constants} constants**: the formula below errs by "
+        f"**{row.held_out_percent:.1f} %** on GPUs that the search never saw; {', '.join([*controls, null])}."
     )
 
 
