@@ -83,7 +83,7 @@ class Answers:
     def figures(self, row: int) -> list[tuple[str, str]]:
         """Return the lines of figures of one prediction, as title and text."""
         lines = (line.answer for line in self._of_kind(FIGURE) if row in self._rows_of(line))
-        return [(answer.title, *self._filled(answer.sentence, [row])) for answer in lines]
+        return [(answer.title, self._filled(answer.sentence, [row])[0]) for answer in lines]
 
     def _of_kind(self, kind: str) -> Iterable[Line]:
         return (line for line in self.lines if line.answer.sentence and line.answer.kind == kind)
@@ -99,7 +99,7 @@ class Answers:
         values = self.columns[answer.name]
         if answer.words:
             places = np.where(np.isfinite(values), values, len(answer.words)).astype(int)
-            return np.array([*answer.words, NOT_KNOWN], dtype=object)[places]
+            return np.take(np.array([*answer.words, NOT_KNOWN], dtype=object), places)
         numbers = np.where(np.isfinite(values), values, np.nan)
         is_whole = answer.unit == "B" and bool(np.isfinite(numbers).all())
         return np.rint(numbers).astype(np.int64) if is_whole else numbers

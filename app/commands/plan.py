@@ -27,8 +27,11 @@ from trainlaw.app.commands.options import (
 from trainlaw.app.inputs.declared import flag, option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainlaw.app.predictions.training import Training
-    from trainlaw.app.predictions.training_plans import PlanOptions
+    from trainlaw.app.predictions.training_plans import PlanOptions, TrainingPlans
+    from trainlaw.datasets import Gpu
     from trainlaw.datasets.measurements.runs import Setup
 
 
@@ -153,13 +156,17 @@ def plan_command(
         ranked_by=by,
     )
     if precision:
-        planned = {*plans.considered["gpu"]}
-        absent = [one.gpu for one in chosen if one.device == "GPU" and one.gpu not in planned]
-        note_left_out({name: f"{name} lacks the precision or the memory" for name in absent})
+        _note_left_out(chosen, plans)
     said = formula_line(*choice.said(max(options.counts)))
     table = partial(plans_text, said, plans, top, output.every_warning)
     forms = (table, lambda: plans_csv(plans), lambda: plans_json(said, plans))
     write_or_print(output, forms, plot, lambda: plans_svg(plans))
+
+
+def _note_left_out(chosen: "Sequence[Gpu]", plans: "TrainingPlans") -> None:
+    planned = {*plans.considered["gpu"]}
+    absent = [one.gpu for one in chosen if one.device == "GPU" and one.gpu not in planned]
+    note_left_out({name: f"{name} lacks the precision or the memory" for name in absent})
 
 
 def _options(

@@ -39,10 +39,12 @@ from trainlaw.app.inputs.declared import flag, option
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from trainlaw.app.inputs.requests import RunRequest
     from trainlaw.app.models.user_formula import FormulaChoice
     from trainlaw.app.predictions.predict import Explain
     from trainlaw.app.predictions.training import Training
     from trainlaw.datasets import RunTable
+    from trainlaw.formulas import Formula
 
 
 @dataclass(frozen=True)
@@ -149,11 +151,10 @@ def predict_command(
       trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --explain
       trainlaw predict --from plans.csv --out times.csv
     """
-    from trainlaw.app.inputs.requests import RunRequest, check_request, left_out, run_blocks
+    from trainlaw.app.inputs.requests import RunRequest, check_request, run_blocks
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formulas, with_groups
-    from trainlaw.app.terminal.predictions import formula_line
     from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
@@ -178,24 +179,21 @@ def predict_command(
     )
     check_request(request, single_gpu_seconds)
     choice = replace(choice, formula=with_groups(choice.formula, label))
-    asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
-    if explain:
-        asked["explain"] = _explanations(single_gpu_seconds, output.chosen)
+    asked: dict[str, Any] = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
+    asked |= _explained(single_gpu_seconds, output.chosen) if explain else {}
     said = choice.said(machine.n_gpus, single_gpu_seconds is not None)
     numbers: list[int] = []
     with run_blocks(request) as (header, blocks):
         if {"n_gpus", "allocation"}.isdisjoint(header):
             choice.check_counts(1)
-        _print_notes(file.runs, header)
-        note_left_out(left_out(request))
-        line = formula_line(*said)
-        parts = _texts(choice, blocks, asked, ranking, output, said=line, counted=numbers.append)
+        _print_notes(request, header)
+        parts = _texts(choice, blocks, asked, ranking, output, said=said, counted=numbers.append)
         print_or_write(parts, output.out)
     _print_written(output.out, sum(numbers), said[1])
 
 
-def _explanations(measured_s: float | None, form: OutputFormat) -> "Explain":
-    """Return what explains predictions; InputError for an output that has no place for it."""
+def _explained(measured_s: float | None, form: OutputFormat) -> "dict[str, Explain]":
+    """Return the argument that explains predictions; InputError for an output that has no place for it."""
     from trainlaw.app.explain.shares import explanations
     from trainlaw.formulas import InputError
 
@@ -203,7 +201,7 @@ def _explanations(measured_s: float | None, form: OutputFormat) -> "Explain":
         raise InputError(
             "--explain: expected a time by a formula as a table or JSON, got CSV or --single-gpu-seconds"
         )
-    return explanations
+    return {"explain": explanations}
 
 
 def _print_written(out: Path | None, number: int, origin: str) -> None:
@@ -231,8 +229,12 @@ def _check_forward(
         )
 
 
-def _print_notes(path: Path | None, header: "Iterable[str]") -> None:
-    """Say on standard error what is not read of a file, and that a long one takes a while."""
+def _print_notes(request: "RunRequest", header: "Iterable[str]") -> None:
+    """Say on standard error which GPUs and columns are left out, and that a long file takes a while."""
+    from trainlaw.app.inputs.requests import left_out
+
+    note_left_out(left_out(request))
+    path = request.file
     if path is None:
         return
     if "time_s" in header:
@@ -252,16 +254,16 @@ def _texts(
     ranking: RankingOptions,
     output: OutputOptions,
     *,
-    said: str,
+    said: "tuple[Formula, str, str]",
     counted: "Callable[[int], None]",
 ) -> "Iterable[str]":
     """Return the text of predictions in parts.
 
-    asked : further arguments of `predict_runs`. said : first line of a table. counted : gets the number of
-    predictions of each part.
+    asked : further arguments of `predict_runs`. said : of the first line of a table. counted : gets the
+    number of predictions of each part.
     """
     from trainlaw.app.predictions.predict import fastest_first, predict_runs, predicted_blocks
-    from trainlaw.app.terminal.predictions import predictions_text, written_blocks
+    from trainlaw.app.terminal.predictions import formula_line, predictions_text, written_blocks
     from trainlaw.formulas import InputError
 
     formula, scaling, form = choice.formula, choice.scaling, output.chosen
@@ -280,7 +282,8 @@ def _texts(
         rates = [row.samples_per_second for row in predictions]
         predictions = [predictions[row] for row in fastest_first(rates)]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
-    text = predictions_text(said, predictions, asked["training"], most, output.every_warning)
+    line = formula_line(*said)
+    text = predictions_text(line, predictions, asked["training"], most, output.every_warning)
     return [text, "\n"]
 
 

@@ -1,4 +1,4 @@
-"""What a predicted time is made of: terms of the formula by resource, and which side of a maximum binds."""
+"""Shares of a predicted time: terms of the formula by resource, and which side of a maximum binds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,20 +59,31 @@ def explanations(
     bound = _largest_sides(formula, runs)
     for row, (terms, added) in enumerate(zip(term_times(formula, runs), exchange_s, strict=True)):
         total = sum(one.seconds for one in terms) + (added or 0.0)
-        groups = dict[str, list[dict[str, object]]]()
+        groups = dict[str, list[TermTime]]()
         for one in terms:
-            said = {"term": one.text, "meaning": one.term.title, "time_s": one.seconds}
-            groups.setdefault(one.term.resource, []).extend([said] if one.seconds else [])
-        sums = {name: sum(one["time_s"] for one in parts) for name, parts in groups.items() if parts}
+            groups.setdefault(one.term.resource, []).append(one)
+        sums = {name: sum(one.seconds for one in group) for name, group in groups.items()}
         sums |= {_EXCHANGE: added} if added else {}
         yield {
             "time_s": total,
             "resources": [
-                {"resource": name, "time_s": time, "share": time / total, "terms": groups.get(name, [])}
+                {
+                    "resource": name,
+                    "time_s": time,
+                    "share": time / total,
+                    "terms": _plain(groups.get(name, [])),
+                }
                 for name, time in sorted(sums.items(), key=lambda item: -item[1])
+                if time
             ],
             "largest_of": [{name: float(values[row]) for name, values in sides.items()} for sides in bound],
         }
+
+
+def _plain(terms: Sequence[TermTime]) -> list[dict[str, object]]:
+    return [
+        {"term": one.text, "meaning": one.term.title, "time_s": one.seconds} for one in terms if one.seconds
+    ]
 
 
 def _largest_sides(formula: Formula, runs: RunTable) -> list[Mapping[str, np.ndarray]]:

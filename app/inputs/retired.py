@@ -11,14 +11,14 @@ from trainlaw.app.text.files import toml_table
 
 
 @cache
-def retired() -> Mapping[str, Mapping[str, str]]:
-    """Return what stands in for each name that is gone, by kind and name."""
+def gone_names() -> Mapping[str, Mapping[str, str]]:
+    """Return what replaces each name that is gone, by kind and name."""
     return toml_table(__file__, "retired.toml")
 
 
 def check_retired(kind: str, name: str) -> None:
     """Raise InputError for a name that is gone; the message names the replacement."""
-    if instead := retired().get(kind, {}).get(name):
+    if instead := gone_names().get(kind, {}).get(name):
         from trainlaw.formulas.errors import InputError  # noqa: PLC0415 (loads numpy, `--help` does not)
 
         raise InputError(f"{kind} {name} is gone: {instead}")
@@ -31,7 +31,7 @@ def check_retired_words(words: Sequence[str]) -> None:
     """
     given = [word.partition("=")[0] for word in words]
     for kind in ("command", "option"):
-        for name in retired()[kind]:
+        for name in gone_names()[kind]:
             *command, last = name.split()
             # An option may stand anywhere after its command.
             follows = given[len(command) :] if kind == "option" else given[len(command) : len(command) + 1]

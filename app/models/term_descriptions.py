@@ -14,7 +14,7 @@ from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Unit, Variable
 from trainlaw.formulas.algebra.tidying import factors
 
-# The rates of a time, base columns of GPU and links, determine its kind of work; and the resource in words.
+# The rates of a time, base columns of GPU and links, determine its kind of work, and what limits it as text.
 _RATES = (
     ("compute", re.compile(r"peak_\w*flop_per_s"), "products at the peak rate"),
     ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s"), "work outside tensor cores"),
@@ -40,7 +40,7 @@ _MOST_TITLES = 2
 class DescribedTerm:
     """A term of a formula with a short name, unique in its formula, a sentence that explains it, and a title.
 
-    title : the work that takes the time, for any reader. resource : what limits it, in words. Several terms
+    title : the work that takes the time, for any reader. resource : what limits it, as text. Several terms
     of a formula may share one of both.
     """
 
@@ -96,7 +96,7 @@ def _title(times: Sequence[FeatureSpec]) -> str:
 
 
 def resource_of(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -> str:
-    """Return in words what limits the time of a term; specs : its times, of `features`.
+    """Return as text what limits the time of a term; specs : its times, of `features`.
 
     >>> from trainlaw.datasets import FEATURES
     >>> resource_of([FEATURES["moved_own_s"].spec], FEATURES)

@@ -230,7 +230,7 @@ def predicted_blocks(
         for part in _parts(formula, runs, training):
             answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
             own = _settings(part.runs) | answers.published() | answers.sentence_columns()
-            parts.append(pd.DataFrame(own | _explained(part, answers, explain), index=part.places))
+            parts.append(pd.DataFrame(own | _explained(part, answers, explain), index=list(part.places)))
         found = parts[0] if len(parts) == 1 else pd.concat(parts).sort_index()
         if by_speed:
             found = found.iloc[fastest_first(found["samples_per_second"].tolist())]
@@ -243,7 +243,7 @@ def predicted_blocks(
 def _explained(part: "_Part", answers: Answers, explain: Explain | None) -> dict[str, list[Any]]:
     if explain is None:
         return {}
-    return {"explanation": [*explain(part.formula, part.runs, answers.published()["exchange_s"])]}
+    return {"explanation": [*explain(part.formula, part.runs, answers.published()["exchange_s"].tolist())]}
 
 
 class _Part(NamedTuple):

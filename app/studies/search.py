@@ -119,29 +119,33 @@ class EvolvedEstimator(Estimator, Protocol):
         ...
 
 
-class FormulaSearch(ABC):
-    """An estimator that searches with `settings`; `fit` of a subclass sets `formula_`, perhaps `front_`."""
+class FormulaFit(ABC):
+    """An estimator of a formula; `fit` of a subclass sets `formula_`, perhaps `front_`."""
 
     cnn_layers: CnnLayers | None = None  # for formulas of one layer
     formula_: Formula
     front_: Iterable[ScoredFormula] = ()
 
+    @abstractmethod
+    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
+        """Fit or search; X : features, (n_rows, k). y, seconds, and groups : (n_rows,)."""
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_rows,); nan for a CNN whose layers are not known."""
+        return predicted_seconds(self.formula_, X, self.cnn_layers)
+
+
+class FormulaSearch(FormulaFit):
+    """An estimator that searches with `settings`."""
+
     def __init__(self, settings: SearchSettings) -> None:
         """Keep the settings."""
         self.settings = settings
-
-    @abstractmethod
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features, (n_rows, k). y, seconds, and groups : (n_rows,)."""
 
     def keep(self, search: FormulaRegressor) -> Self:
         """Take the result of a search."""
         self.formula_, self.front_ = search.formula_, search.front_
         return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_rows,); nan for a CNN whose layers are not known."""
-        return predicted_seconds(self.formula_, X, self.cnn_layers)
 
 
 def with_settings(

@@ -135,8 +135,8 @@ def comparison_json(first: StoredRun, second: StoredRun, estimators: tuple[str, 
 
 def _summary(run: StoredRun, estimator: str) -> dict[str, float]:
     """Return the errors of an estimator over all rows of its run, by metric, %."""
-    found: dict[str, float] = run.result.summary().set_index("estimator").loc[estimator].to_dict()
-    return found
+    means = run.result.summary().set_index("estimator").loc[estimator]
+    return dict(zip(map(str, means.index), means.to_numpy(dtype=float).tolist(), strict=True))
 
 
 def _means(first: StoredRun, second: StoredRun, estimators: tuple[str, str]) -> list[str]:

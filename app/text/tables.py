@@ -248,9 +248,14 @@ def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "
     """
     # Between the words of a name no line ends.
     text = ", ".join(item.replace(" ", "\0") for item in items)
-    settings = {"initial_indent": indent, "subsequent_indent": indent, "break_on_hyphens": False}
-    lines = textwrap.fill(text, width or terminal_width(), break_long_words=False, **settings)
-    return lines.replace("\0", " ")
+    wrapper = textwrap.TextWrapper(
+        width or terminal_width(),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(text).replace("\0", " ")
 
 
 def terminal_width() -> int:

@@ -32,9 +32,7 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.baselines import baselines_for, named_baselines
 
-_SKELETON = replace(
-    RUN_SKELETON, settings={**RUN_SKELETON.settings, "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS}
-)
+_SKELETON = replace(RUN_SKELETON, prior_weight=PRIOR_WEIGHT_OF_FEW_GPUS)
 TRANSFER_FEATURES = (*RUN_SKELETON.names, ANCHOR_TIME, *(ANCHOR + name for name in RUN_SKELETON.names))
 
 # A weight of a time; a term of it adds less than a nanosecond to a second.

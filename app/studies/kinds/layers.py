@@ -14,12 +14,10 @@ import pandas as pd
 from trainlaw.app.studies.front_search import FrontSpace
 from trainlaw.app.studies.kinds.kind import StudyRows
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
-from trainlaw.app.studies.search import FIT_ONLY
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, Skeleton
 from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import CNN_LAYER_FEATURES, RunTable, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import LAYER
@@ -56,14 +54,14 @@ def _rows(table: RunTable) -> StudyRows:
     return replace(rows_of_runs(table), cnn_layers=CnnLayers.of(table))
 
 
-def _law(rows: StudyRows, settings: SearchSettings) -> "partial[LayerFit]":
+def _law(rows: StudyRows) -> "partial[LayerFit]":
     if rows.cnn_layers is None:
         raise InputError("a study of layers needs the layers of each CNN")
     return partial(LayerFit, rows.cnn_layers)
 
 
 def _space(rows: StudyRows) -> FrontSpace:
-    return FrontSpace(*skeleton_space(LAYER_SKELETON), _law(rows, FIT_ONLY))
+    return FrontSpace(*skeleton_space(LAYER_SKELETON), _law(rows))
 
 
 # Layers differ by far more than runs do, so that a joint range of them would exclude nothing.
@@ -74,7 +72,7 @@ OF_LAYERS = replace(
     title="layers, summed over each CNN",
     rows=_rows,
     features=LAYER_SKELETON.names,
-    search=_law,
+    search=lambda rows, settings: _law(rows),
     space=_space,
     has_lasso=False,
     defaults={**OF_RUNS.defaults, "table": "fp32-2026"},

@@ -24,11 +24,11 @@ from trainlaw.app.studies.skeleton import (
     PRIOR_WEIGHT_OF_FEW_GPUS,
     LawFit,
     Skeleton,
-    bracket,
 )
 from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import FEATURES, RunTable
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.evolve import Bracket
 from trainlaw.formulas import InputError
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import MULTI_GPU
@@ -36,10 +36,10 @@ from trainlaw.validate.baselines import baselines_for
 
 MULTI = "multi"
 _BRACKETS = (
-    bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2)), deviation=0.3),
+    Bracket("hole_exposed", (("bucket_wait_s", 0.15), ("bucket_transfer_s", 0.2)), deviation=0.3),
     # The runs alone would make it the whole time: nothing overlaps, and transfers are faster than links.
-    bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),), deviation=0.1),
-    bracket(
+    Bracket("hole_forward", ((SINGLE_GPU_TIME, 0.33),), deviation=0.1),
+    Bracket(
         "hole_buckets",
         (
             ("bucket_node_s", 1.0),
@@ -48,7 +48,7 @@ _BRACKETS = (
             ("bucket_latency_s", 1.0),
         ),
     ),
-    bracket(
+    Bracket(
         "hole_tensors",
         (
             ("tensor_node_s", 1.0),
@@ -57,9 +57,9 @@ _BRACKETS = (
             ("tensor_launch_s", 3.0),
         ),
     ),
-    bracket("hole_servers", (("server_node_s", 0.3), ("server_network_s", 0.5))),
-    bracket("hole_replicas", (("replica_transfer_s", 1.0),)),
-    bracket("hole_host", (("replica_host_s", 0.6),)),
+    Bracket("hole_servers", (("server_node_s", 0.3), ("server_network_s", 0.5))),
+    Bracket("hole_replicas", (("replica_transfer_s", 1.0),)),
+    Bracket("hole_host", (("replica_host_s", 0.6),)),
 )
 SCALING_SKELETON = Skeleton(
     _BRACKETS,
@@ -68,10 +68,8 @@ SCALING_SKELETON = Skeleton(
         " + max(hole_replicas, hole_host)"
     ),
     scope=MULTI_GPU,
-    settings={
-        "max_nodes": 100,
-        "prior_weight": PRIOR_WEIGHT_OF_FEW_GPUS,
-    },
+    loss_width=0.25,
+    prior_weight=PRIOR_WEIGHT_OF_FEW_GPUS,
     is_balanced=False,
 )
 

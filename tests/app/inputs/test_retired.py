@@ -5,7 +5,9 @@ from trainlaw.app.inputs import retired
 
 from tests.commands import refusal
 
-_ROWS = [(kind, name, instead) for kind, rows in retired.retired().items() for name, instead in rows.items()]
+_ROWS = [
+    (kind, name, instead) for kind, rows in retired.gone_names().items() for name, instead in rows.items()
+]
 _PLANTED = {
     "command": {"data forget": "use `trainlaw data show`"},
     "option": {"study --forget": "use --seed"},
@@ -31,13 +33,13 @@ def test_a_name_that_is_gone_is_answered_with_what_stands_in(row):
 
 @pytest.mark.parametrize("kind", _PLANTED)
 def test_a_new_row_is_answered(kind, monkeypatch):
-    monkeypatch.setattr(retired, "retired", lambda: _PLANTED)
+    monkeypatch.setattr(retired, "gone_names", lambda: _PLANTED)
     for name, instead in _PLANTED[kind].items():
         test_a_name_that_is_gone_is_answered_with_what_stands_in((kind, name, instead))
 
 
 def test_an_option_of_another_command_is_not_gone(monkeypatch):
-    monkeypatch.setattr(retired, "retired", lambda: _PLANTED)
+    monkeypatch.setattr(retired, "gone_names", lambda: _PLANTED)
     assert "is gone" not in refusal("predict --cnn resnet50 --batch 0 --gpu T4")
 
 
