@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.files.numbers import decimal_marks
 from trainlaw.datasets.hardware.links import find_link
-from trainlaw.datasets.spreadsheets.answers import SKIP, Dialogue, Issue, Options, choices
+from trainlaw.datasets.spreadsheets.answers import SKIP, Dialogue, Options, choices
 from trainlaw.datasets.spreadsheets.columns import SheetRows
 from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, TIME
 from trainlaw.datasets.spreadsheets.names import meant
-from trainlaw.datasets.spreadsheets.quantities import TimeUnit, quantity
+from trainlaw.datasets.spreadsheets.units import quantity
 from trainlaw.datasets.spreadsheets.values import (
     DEFAULT_PRECISION,
     PRECISIONS,
@@ -38,14 +37,14 @@ COUNTS: Mapping[str, float] = {
 _NAMES = {"gpu": "GPU", "cnn": "CNN", "link": "link", "network": "network"}
 # Near names are searched one by one: thousands of unknown names would take minutes.
 _MOST_UNKNOWN = 20
-#: Flags by our column, those that hold before the others last, and the value without any.
-_FLAGS: Mapping[str, tuple[str, ...]] = {
-    "precision": ("tf32", "bf16", "fp16", "amp"),
-    "layout": ("channels_last",),
-    "compilation": ("inductor", "xla"),
-    "stack": (),
+#: Our column of each flag; of one column, those that hold before the others last.
+OF_FLAG: Mapping[str, str] = {
+    **dict.fromkeys(("tf32", "bf16", "fp16", "amp"), "precision"),
+    "channels_last": "layout",
+    **dict.fromkeys(("inductor", "xla"), "compilation"),
 }
-OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS.items() for flag in flags}
+#: The value of a column without any flag.
+_WITHOUT = {"precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager", "stack": "eager"}
 #: What the text of a column says where a row is of plain training.
 _TRAINED: Mapping[str, Callable[[str], bool]] = {
     "mode": lambda text: text in TRAINING | YES,
@@ -53,21 +52,19 @@ _TRAINED: Mapping[str, Callable[[str], bool]] = {
     "timed_parts": lambda text: text not in groups("phrase")["inference"],
     "accumulation": lambda text: text in ("1", "no", "none"),
 }
-_WITHOUT = {"precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager", "stack": "eager"}
 
 
-def choose_rows(rows: SheetRows, dialogue: Dialogue) -> None:
-    """Leave out rows that the user does not want or that were not measured."""
+def chosen_rows(rows: SheetRows, dialogue: Dialogue) -> pd.DataFrame:
+    """Return the cells without the rows that the user does not want or that were not measured."""
     answers, cells = dialogue.answers, rows.cells
-    texts = {"time_s" if name == TIME else name: cells[name].map(str) for name in cells}
-    absent = sorted(set(answers.skipped_rows) - set(map(str, cells.index)))
-    if absent:
+    texts = {"time_s" if name == TIME else str(name): cells[name].map(str) for name in cells}
+    labels = cells.index.map(str)
+    if absent := sorted(set(answers.skipped_rows) - set(labels)):
         dialogue.ask("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}")
-    for _, text in answers.values:
+    skipped = pd.Series(labels.isin(answers.skipped_rows), cells.index)
+    for (name, text), value in answers.values.items():
         if not any((column == text).any() for column in texts.values()):
             dialogue.ask("cells", f"--value: no cell is {shown(text)}")
-    skipped = pd.Series(cells.index.map(str).isin(answers.skipped_rows), cells.index)
-    for (name, text), value in answers.values.items():
         if value == SKIP and name in texts:
             skipped |= texts[name] == text
     unmeasured = cells[TIME].map(is_unmeasured).astype(bool) & ~skipped
@@ -75,7 +72,7 @@ def choose_rows(rows: SheetRows, dialogue: Dialogue) -> None:
         said = ", ".join(dict.fromkeys(str(cell or "empty") for cell in cells[TIME][unmeasured]))
         text = f"rows without a time ({said[:80]}): leave them out?"
         dialogue.fault(text, unmeasured, (("--skip-unmeasured",),), "question")
-    rows.cells = cells[(~skipped & ~unmeasured).to_numpy()]
+    return cells[(~skipped & ~unmeasured).to_numpy()]
 
 
 def decimal_mark(rows: SheetRows, separator: str, dialogue: Dialogue) -> str:
@@ -127,57 +124,55 @@ class Converter:
     def numbers(self) -> dict[str, pd.Series]:
         """Return the columns of whole numbers and the sizes of images, as float64."""
         found = {}
-        for name in (own for own in COUNTS if own in self.rows.cells):
-            most = COUNTS[name]
+        for name in (own for own in (*COUNTS, "input_size_px") if own in self.rows.cells):
+            most = COUNTS.get(name, np.inf)
 
-            def whole(cell: object, most: float = most) -> float | None:
-                number, unit = quantity(cell, self.decimal)
-                return number if unit is None and 1 <= number <= most and number.is_integer() else None
+            def number(cell: object, most: float = most) -> float | None:
+                count, unit = quantity(cell, self.decimal)
+                if most == np.inf:
+                    return size_px(cell, self.decimal) or None
+                return count if unit is None and 1 <= count <= most and count.is_integer() else None
 
-            found[name] = self.column(name, whole, f"a whole number from 1 to {most:,.0f}").astype(np.float64)
-        if (name := "input_size_px") in self.rows.cells:
-            expected = "the side of a square image in pixels"
-            sides = self.column(name, lambda cell: size_px(cell, self.decimal) or None, expected)
-            found[name] = sides.astype(np.float64)
+            of_count = f"a whole number from 1 to {most:,.0f}"
+            expected = "the side of a square image in pixels" if most == np.inf else of_count
+            found[name] = self.column(name, number, expected).astype(np.float64)
         return found
 
-    def times(self) -> tuple[np.ndarray, list[TimeUnit | None]]:
-        """Return the measured numbers, (n,), nan where a cell is none, and the unit in each cell or None."""
+    def times(self) -> pd.DataFrame:
+        """Return the number of each time, nan where a cell is none, and the unit in the cell or None."""
         cells, heading = self.rows.cells[TIME], self.rows.heading(TIME)
         said = {
             own: quantity(self.dialogue.said("time_s", heading, own), self.decimal)
             for own in cells.dropna().unique()
         }
         pairs = [said.get(cell, (np.nan, None)) for cell in cells]
-        numbers = np.array([number if number > 0 else np.nan for number, _ in pairs], dtype=np.float64)
+        numbers = pd.Series(
+            [number if number > 0 else np.nan for number, _ in pairs], cells.index, np.float64
+        )
         text = f"{heading}: expected a number above 0, got {{}}: leave it out, or say its number?"
-        bad = cells[np.isnan(numbers) & cells.notna()]
+        bad = cells[numbers.isna() & cells.notna()]
         # Where no cell is a number, the column is another one.
         skip = [SKIP] if len(bad) < len(cells) else []
         self.dialogue.each("cells", text, bad, lambda own: choices("--value", skip, f"time_s:{own}="))
-        return numbers, [unit for _, unit in pairs]
+        units = pd.Series([unit for _, unit in pairs], cells.index, dtype=object)
+        return pd.DataFrame({"number": numbers, "unit": units})
 
     def names(self) -> tuple[dict[str, pd.Series], pd.Series]:
         """Return GPUs, CNNs, links and networks, None where one is an issue, and GPUs that a name counts."""
         found, numbers = dict[str, pd.Series](), pd.Series(np.nan, self.rows.cells.index)
         for kind in (own for own in _NAMES if own in self.rows.cells):
-            cells = self.rows.cells[kind]
+            cells, unknown = self.rows.cells[kind], 0
             read: dict[object, tuple[str | None, int | None]] = {}
-            unknown = dict[str, TrainlawError]()
             for cell in cells.dropna().unique():
                 try:
                     read[cell] = self._name(kind, cell)
                 except TrainlawError as error:
                     if cell == self.dialogue.answers.constants.get(kind):
                         raise
-                    unknown[str(cell)] = error
-                    near: tuple[str, ...] = getattr(error, "candidates", ())[:1]
-                    # The nearest candidate, so that the times can be checked before the user has chosen.
-                    is_named = bool(near) and kind in ("gpu", "cnn")
-                    nearest = self.dialogue.names.find(kind, near[0]) if is_named else None
-                    read[cell] = nearest or (None, None)
-            for text, reason in list(unknown.items())[:_MOST_UNKNOWN]:
-                self.dialogue.issues.append(_unknown(kind, text, cells, reason))
+                    unknown += 1
+                    read[cell] = (
+                        self._asked_name(kind, cell, error) if unknown <= _MOST_UNKNOWN else (None, None)
+                    )
             found[kind] = cells.map({cell: own[0] for cell, own in read.items()})
             if kind == "gpu":
                 numbers = cells.map({cell: number for cell, (_, number) in read.items()}).astype(np.float64)
@@ -192,24 +187,35 @@ class Converter:
             return names.find(kind, text)
         return names.checked_gpu(text, bool({"n_gpus", "gpus_per_node"} & set(self.rows.cells)))
 
+    def _asked_name(self, kind: str, cell: object, error: TrainlawError) -> tuple[str | None, int | None]:
+        """Append the issue of a name; return the nearest one, by which the times can be checked."""
+        text, candidates = str(cell), getattr(error, "candidates", ())
+        reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
+        reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
+        said = f": {reason}" if reason and candidates else " is not known"
+        if not candidates and kind in ("gpu", "cnn"):
+            said += f"; add it by --{kind}-file, or leave its rows out"
+        own = [*candidates, *([] if meant(text, error) else [SKIP])]
+        options = choices("--value", own, f"{kind}:{text}=")
+        same = self.rows.cells[kind].map(str) == text
+        self.dialogue.fault(f"{_NAMES[kind]} {shown(text)}{said}", same, options, "names")
+        is_named = bool(candidates) and kind in ("gpu", "cnn")
+        return self.dialogue.names.find(kind, candidates[0]) if is_named else (None, None)
+
     def words(self) -> dict[str, pd.Series]:
         """Return precision, layout, compilation and stack where the table or the user says them."""
         found: dict[str, pd.Series] = {}
-        for name in SPELLINGS:
-            if name in self.rows.cells:
-                found[name] = self._stated(name)
-            for flag in (own for own in _FLAGS[name] if f"{FLAG}{own}" in self.rows.cells):
-                usual = (
-                    "fp32"
-                    if f"{FLAG}tf32" in self.rows.cells and flag in _FLAGS["precision"]
-                    else _WITHOUT[name]
-                )
-                base = found.get(name, pd.Series(usual, self.rows.cells.index, dtype=object))
-                on = self._switched(flag)
-                # "32-true" or 16 bits next to a switch of tf32 or amp: what was switched on holds.
-                is_free = (base == "fp32") | ((flag == "amp") & (base != "bf16"))
-                held = is_free if name in self.rows.cells else True
-                found[name] = base.mask(on.notna() & held, on)
+        for name in (own for own in SPELLINGS if own in self.rows.cells):
+            found[name] = self._stated(name)
+        for flag, name in OF_FLAG.items():
+            if f"{FLAG}{flag}" not in self.rows.cells:
+                continue
+            usual = "fp32" if f"{FLAG}tf32" in self.rows.cells and name == "precision" else _WITHOUT[name]
+            base = found.get(name, pd.Series(usual, self.rows.cells.index, dtype=object))
+            on = self._switched(flag)
+            # "32-true" or 16 bits next to a switch of tf32 or amp: what was switched on holds.
+            is_free = (base == "fp32") | ((flag == "amp") & (base != "bf16"))
+            found[name] = base.mask(on.notna() & (is_free if name in self.rows.cells else True), on)
         return found
 
     def _stated(self, name: str) -> pd.Series:
@@ -239,29 +245,25 @@ class Converter:
             cells, heading = self.rows.cells[name], self.rows.heading(name)
             said = cells.map(lambda cell: bool(yes_or_no(self.dialogue.said(name, heading, cell))))
             text = f"{heading} is {{}}: mixed precision (amp), or all numbers in 16 bits (fp16)?"
-            is_open = cells[said & (read == "fp16")]
-            kinds = ("amp", "fp16")
-            self.dialogue.each(
-                "question", text, is_open, lambda own: choices("--value", kinds, f"fp16:{own}=")
-            )
+            asked = cells[said & (read == "fp16")]
+            both = ("amp", "fp16")
+            self.dialogue.each("question", text, asked, lambda own: choices("--value", both, f"fp16:{own}="))
         return read.where(read != "")
 
     def check_training(self) -> None:
         """Append an issue for rows that were no plain training: inference, accumulated gradients."""
         for name in (own for own in _TRAINED if own in self.rows.cells):
+            texts = map(str, self.rows.cells[name].dropna().unique())
+            right = [text for text in texts if _TRAINED[name](plain_text(text))]
+            only = choices("--only", right[:1], f"{self.rows.heading(name)}=")
 
-            def trained(cell: object, name: str = name) -> object:
+            def value(cell: object, name: str = name) -> object:
                 return True if _TRAINED[name](plain_text(cell)) else None
 
-            heading = self.rows.heading(name)
-            right = [str(cell) for cell in self.rows.cells[name].dropna().unique() if trained(cell)]
-            only = choices("--only", right[:1], f"{heading}=")
-            skip = partial(_skipped, name, only)
-            self.column(name, trained, "plain training iterations (leave others out)", skip)
+            def options(text: str, name: str = name, only: Options = only) -> Options:
+                return only or choices("--value", [SKIP], f"{name}:{text}=")
 
-
-def _skipped(name: str, only: Options, text: str) -> Options:
-    return only or choices("--value", [SKIP], f"{name}:{text}=")
+            self.column(name, value, "plain training iterations (leave others out)", options)
 
 
 def _word(name: str, cell: object) -> str | None:
@@ -274,18 +276,6 @@ def _word(name: str, cell: object) -> str | None:
     if word is None and name == "compilation" and (answer := yes_or_no(cell)) is not None:
         return "inductor" if answer else _WITHOUT[name]
     return word
-
-
-def _unknown(kind: str, text: str, cells: pd.Series, error: TrainlawError) -> Issue:
-    where = tuple(dict.fromkeys(cells.index[cells.map(str) == text]))
-    candidates = getattr(error, "candidates", ())
-    reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
-    reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
-    said = f": {reason}" if reason and candidates else " is not known"
-    if not candidates and kind in ("gpu", "cnn"):
-        said += f"; add it by --{kind}-file, or leave its rows out"
-    options = choices("--value", [*candidates, *([] if meant(text, error) else [SKIP])], f"{kind}:{text}=")
-    return Issue("names", f"{_NAMES[kind]} {shown(text)}{said}", where, options)
 
 
 def counted(numbers: Mapping[str, pd.Series], own: pd.Series, dialogue: Dialogue) -> dict[str, pd.Series]:

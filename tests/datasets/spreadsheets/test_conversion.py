@@ -9,7 +9,7 @@ import pytest
 from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
 from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, parse_unit
+from trainlaw.datasets.spreadsheets.units import CANDIDATES, parse_unit
 from trainlaw.formulas.errors import InputError
 
 from ...rows import each_row
@@ -58,7 +58,8 @@ HEADINGS = {
     "latency": ("time", None),
     "GPU util %": ("ignored", None),
     "Std (ms)": ("ignored", "ms"),
-    "Epoch time (s)": ("epoch time", "s/epoch"),
+    "Epoch time (s)": ("time", "s/epoch"),
+    "% Perf": ("ignored", None),
     "infer_step_time": ("other time", None),
     "train/samples_per_sec": ("throughput", "images/s"),
     "time for 100 iterations (s)": ("", "s"),
@@ -238,14 +239,14 @@ def test_many_steps_are_their_median_with_the_least_and_most(tmp_path):
     rows = "".join(f"{200 + step},{90 + step % 2}\n" for step in range(9))
     said = {"gpu": "T4", "batch_per_gpu": "8", "precision": "fp32"}
     made = read(tmp_path, "resnet50,vgg16\n" + rows, columns_are=("cnn",), constants=said, unit="ms")
-    assert made.issues == () and made.measured.tolist() == [204, 90]
+    assert made.issues == () and made.times["number"].tolist() == [204, 90]
     np.testing.assert_allclose(made.frame["time_max_s"], [0.208, 0.091])
     assert "steps of 2" in " ".join(made.notes)
     head = "model,step 1,step 2,step 3,step 4,step 5,step 6,step 7,step 8\n"
     made = read(
         tmp_path, head + "vgg16,90,91,92,93,94,95,96,999\n", columns_are=("step",), constants=said, unit="ms"
     )
-    assert made.issues == () and made.measured.tolist() == [93.5]
+    assert made.issues == () and made.times["number"].tolist() == [93.5]
 
 
 PRECISIONS = {
