@@ -1,6 +1,7 @@
 """From a table or log to runs: read, map columns, map values, resolve names; every fault at once."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RunTable
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Dialogue, Issue, Label, SheetAnswers, choices
 from trainlaw.datasets.spreadsheets.cells import (
-    COUNTS,
+    KINDS,
     OF_EPOCHS,
     OF_FLAG,
     Converter,
@@ -36,7 +37,7 @@ from trainlaw.datasets.spreadsheets.columns import (
     check_named,
     table_rows,
 )
-from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, SCHEMA, TIME
+from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, SCHEMA, TIME, without_unit
 from trainlaw.datasets.spreadsheets.layout import SheetTable, table_of_log, tables_of
 from trainlaw.datasets.spreadsheets.names import Names
 from trainlaw.datasets.spreadsheets.units import TimeUnit, parse_unit, unit_choices
@@ -119,7 +120,7 @@ def read_spreadsheet(
     converter = Converter(rows, decimal_mark(rows, tables[0].separator, dialogue), dialogue)
     frame = _frame(converter)
     times = _times(converter, frame).assign(iterations=_iterations(frame))
-    _ask_units(converter, frame, times)
+    _ask_units(converter, frame, times, tables)
     notes = tuple(dict.fromkeys([*dialogue.notes, *_readings(rows, frame)]))
     frame = frame.drop(columns=[*OF_EPOCHS], errors="ignore")
     made = Imported(place.name, columns, frame, times, rows.is_rate, notes, catalog, own)
@@ -186,12 +187,11 @@ def _check_needed(rows: SheetRows, dialogue: Dialogue) -> None:
 
 def _frame(converter: Converter) -> pd.DataFrame:
     """Return the columns of the runs schema that the file or the user states, and the usual ones."""
-    cells, numbers, dialogue = converter.rows.cells, converter.numbers(), converter.dialogue
+    cells, values, dialogue = converter.rows.cells, converter.values(), converter.dialogue
     names, own = converter.names()
-    converter.check_training()
-    found = {**names, **counted(numbers, own, dialogue), **converter.words()}
-    found |= {name: numbers[name] for name in ("input_size_px", "n_classes", *OF_EPOCHS) if name in numbers}
-    left = (*COUNTS, *SPELLINGS, *found, "time_s")
+    found = {**names, **counted(values, own, dialogue), **converter.words(values)}
+    found |= {name: values[name] for name in ("input_size_px", "n_classes", *OF_EPOCHS) if name in values}
+    left = {*KINDS, *found, "time_s"} - {"timed_parts"}
     found |= {name: cells[name] for name in map(str, cells) if name in SCHEMA and name not in left}
     if "date" in cells:
         found["bench_year"] = cells["date"].map(str).str.extract(r"(?<!\d)(20\d\d)(?!\d)")[0].astype(float)
@@ -273,11 +273,15 @@ def _preferred(own: TimeUnit | None, other: TimeUnit | None) -> TimeUnit | None:
     return replace(own, counted="epoch") if other.counted == "epoch" and own.counted == "iteration" else own
 
 
-def _ask_units(converter: Converter, frame: pd.DataFrame, times: pd.DataFrame) -> None:
+def _ask_units(
+    converter: Converter, frame: pd.DataFrame, times: pd.DataFrame, tables: Sequence[SheetTable]
+) -> None:
     """Ask for the unit of the numbers that have none, and for what else their units leave open."""
     fault, heading = converter.dialogue.fault, converter.rows.heading(TIME)
     several = frame["n_gpus"] > 1
-    usual = unit_choices(bool(several.any()))
+    parts = [part for table in tables for _, line in table.lines for part in re.split(r"[,;:#]", line)]
+    titled = {unit.text for part in parts if (unit := without_unit(part)[1])}
+    usual = tuple(titled) if len(titled) == 1 else unit_choices(bool(several.any()))
 
     def chosen(holds: object) -> pd.Series:
         return times["unit"].map({own: holds(own) for own in times["unit"].unique()}).astype(bool)
