@@ -132,7 +132,7 @@ def chosen_rows(rows: SheetRows, dialogue: Dialogue) -> pd.DataFrame:
         if value == SKIP and (own := TIME if name == "time_s" else name) in texts:
             skipped |= texts[own] == text
     unmeasured = cells[TIME].map(is_unmeasured).astype(bool) & ~skipped
-    if not answers.skip_unmeasured:
+    if not answers.skip_unmeasured and TIME in rows.columns:
         said = ", ".join(dict.fromkeys(str(cell or "empty") for cell in cells[TIME][unmeasured]))
         text = f"rows without a time ({said[:80]}): leave them out?"
         dialogue.fault(text, unmeasured, (("--skip-unmeasured",),), "question")

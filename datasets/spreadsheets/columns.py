@@ -25,7 +25,7 @@ from trainlaw.datasets.spreadsheets.layout import SheetTable, is_measured
 from trainlaw.datasets.spreadsheets.units import TimeUnit, quantity
 from trainlaw.datasets.spreadsheets.values import NO, SPELLINGS, YES, plain_text, precision_of, size_px
 from trainlaw.datasets.spreadsheets.words import asked_words, groups
-from trainlaw.formulas.errors import UnknownNameError, check_name, shown
+from trainlaw.formulas.errors import check_name, shown
 
 #: Columns of yes and no that --column takes.
 FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.startswith(FLAG))
@@ -365,27 +365,20 @@ def _ask_left(table: SheetTable, left: Mapping[str, Meaning], rows: SheetRows, d
 
 def _names_of(heading: str, kind: str, texts: Sequence[str], rows: SheetRows, dialogue: Dialogue) -> Options:
     """Return options that name a column that is not known: one of ours, a switch, or a GPU or CNN."""
-    ours = [kind] if kind in COLUMN_NAMES else []
-    ours += [
-        own
-        for own in ("gpu", "cnn")
-        if own not in rows.cells and 2 * sum(dialogue.names.is_name(own, text) for text in texts) > len(texts)
-    ]
     words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
-    ours += (
-        ["framework"] if "framework" not in rows.cells and words & set(groups("phrase")["framework"]) else []
-    )
-    if ours:
-        return choices("--column", [f"{ours[0]}={heading}"])
+    ours = {
+        kind: kind in COLUMN_NAMES,
+        "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
+        "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
+        "framework": not words.isdisjoint(groups("phrase")["framework"]),
+    }
+    if own := next((name for name, holds in ours.items() if holds and name not in rows.cells), ""):
+        return choices("--column", [f"{own}={heading}"])
     if set(map(plain_text, texts)) <= YES | NO:
         return choices("--column", [f"{name}={heading}" for name in FLAGS[:4]])
-    if rows.heading("gpu") == _OF_HEADINGS and all(map(is_measured, texts)):
-        try:
-            dialogue.names.find("gpu", heading)
-        except UnknownNameError as error:
-            near = [name for name in error.candidates[:4] if name[:3].lower() == heading[:3].lower()]
-            return choices("--value", [*near, CHOICE] if near else [], f"gpu:{heading}=")
-    return ()
+    # A card whose name is not known, beside others that are.
+    is_card = rows.heading("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
+    return choices("--value", [CHOICE] if is_card else [], f"gpu:{heading}=")
 
 
 def _have(rows: SheetRows, dialogue: Dialogue) -> set[str]:

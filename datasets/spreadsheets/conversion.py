@@ -258,14 +258,14 @@ def _times(converter: Converter, frame: pd.DataFrame) -> pd.DataFrame:
     times = converter.times()
     outside = cells["unit"].map(str).map(parse_unit) if "unit" in cells else times["unit"]
     units = [
-        _preferred(own, said or cell or heading)
+        _preferred(own, _preferred(said, cell or heading))
         for own, cell, heading in zip(times["unit"], outside, cells[STATED_UNIT], strict=True)
     ]
     return times.assign(unit=pd.Series(units, frame.index, dtype=object))
 
 
 def _preferred(own: TimeUnit | None, other: TimeUnit | None) -> TimeUnit | None:
-    """Return the unit in a cell, else another one, which also says what it is counted of."""
+    """Return the nearer unit, else the other one, which also says what it is counted of."""
     if own is None or other is None or own.is_rate != other.is_rate:
         return own or other
     if own.is_open and own == replace(other, per_gpu=None):

@@ -106,7 +106,10 @@ def _left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
 
 def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
     """Return the tables of a sheet from above to below, each with the lines of text around it."""
-    (top, left, bottom, right), lines = _bounds(grid, dialogue.answers.area), list[tuple[int, str]]()
+    top, left, bottom, right = _bounds(grid, dialogue.answers.area)
+    above = [(number + 1, [*filter(None, row)]) for number, row in enumerate(grid.rows[:top])]
+    # A title of the sheet is that of any part of it.
+    lines = [(number, str(texts[0])) for number, texts in above if len(texts) == 1]
     blocks, after_gap = list[list[_Numbered]](), True
     for number in range(top, bottom + 1):
         row = grid.rows[number][left : right + 1]
@@ -122,10 +125,18 @@ def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
         after_gap = not filled
     made = (_table(sheet, grid, left, rows, dialogue) for rows in blocks)
     tables = [table for table in made if table is not None and len(table.cells)]
-    bounds = [0, *(table.cells.index[-1] for table in tables)]
+    firsts = [0, *(table.cells.index[-1] for table in tables)]
     ends = [*(table.header for table in tables[1:]), bottom + 2]
-    around = [[own for own in lines if low < own[0] < high] for low, high in zip(bounds, ends, strict=False)]
-    return [replace(table, lines=(*table.lines, *own)) for table, own in zip(tables, around, strict=True)]
+    bounds = zip(tables, firsts, ends, strict=False)
+    return [replace(own, lines=(*own.lines, *_around(own, lines, low, high))) for own, low, high in bounds]
+
+
+def _around(
+    table: SheetTable, lines: Iterable[tuple[int, str]], low: int, high: int
+) -> list[tuple[int, str]]:
+    """Return the lines between two rows, without headings of Markdown below the table: those of the next."""
+    inside = [line for line in lines if low < line[0] < high]
+    return [line for line in inside if line[0] < table.header or not line[1].startswith("#")]
 
 
 def _is_text(cell: object) -> bool:

@@ -36,5 +36,10 @@ def test_times_of_epochs_take_the_number_of_images(in_empty_folder):
         '--set gpu="RTX 3060" --set cnn=resnet50 --set batch_per_gpu=16 --precision amp --trust --out r.csv'
     )
     assert "images_per_epoch=CHOICE" in invoke(f"data import {said}", CORPUS / "log-results.csv").stderr
+    # Who takes the seconds of epochs for milliseconds of steps is asked all the same.
+    assert (
+        "images_per_epoch=CHOICE"
+        in invoke(f"data import {said} --unit ms", CORPUS / "log-results.csv").stderr
+    )
     output(f"data import {said} --set images_per_epoch=1600", CORPUS / "log-results.csv")
     assert pd.read_csv("r.csv")["time_s"].tolist() == [0.295]
