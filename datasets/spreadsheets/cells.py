@@ -122,7 +122,8 @@ KINDS: Mapping[str, Kind] = {
 def chosen_rows(rows: SheetRows, dialogue: Dialogue) -> pd.DataFrame:
     """Return the cells without the rows that the user does not want or that were not measured."""
     answers, cells = dialogue.answers, rows.cells
-    labels, texts = cells.index.map(str), {str(name): cells[name].map(str) for name in cells}
+    labels = cells.index.map(str)
+    texts = {str(name): cells[name].map(str) for name in cells if answers.values}
     if absent := sorted(set(answers.skipped_rows) - set(labels)):
         dialogue.ask("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}")
     skipped = pd.Series(labels.isin(answers.skipped_rows), cells.index)

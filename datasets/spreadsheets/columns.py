@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import pandas as pd
 from trainlaw.datasets.files.numbers import is_number
@@ -154,10 +154,12 @@ def _split(parts: Sequence[str], kinds: Sequence[str], dialogue: Dialogue) -> tu
     """Return what the lines or words of a heading say of each kind, {} where they do not, and the rest."""
     said, rest = dict[str, str](), list(parts)
     # What names GPUs and CNNs is all that is left.
-    for kind in sorted(kinds, key=lambda own: own in ("gpu", "cnn")):
-        for place, part in enumerate(rest):
-            if found := _taken(kind, part, dialogue):
+    left = sorted(kinds, key=lambda own: own in ("gpu", "cnn"))
+    while left:
+        for kind, place in product(left, range(len(rest))):
+            if found := _taken(kind, rest[place], dialogue):
                 said[kind], rest[place] = found
+                left.remove(kind)
                 break
         else:
             return {}, ""

@@ -38,9 +38,14 @@ class SheetTable:
 
 
 def table_of_log(log: TrainingLog, dialogue: Dialogue, path: object) -> SheetTable:
-    """Return a log as a table of one row; InputError for one without times."""
+    """Return a log as a table of one row; InputError for one without times, or that the user contradicts."""
     if log.missing:
         raise InputError(f"{path}: log of {log.program}: no step times in this log: {log.missing}")
+    for name, text in dialogue.answers.constants.items():
+        if log.row.get(name) is not None:
+            raise InputError(
+                f"{name} is {log.row[name]} in the log, got {shown(text)}; leave out --set {name}"
+            )
     dialogue.notes += log.notes
     headings = [*log.row]
     cells = pd.DataFrame([[*log.row.values()]], [1], headings, dtype=object)
@@ -117,8 +122,7 @@ def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
         if len(filled) == 1 and right > left and not is_measured(filled[0]) and (after_gap or not blocks):
             lines.append((number + 1, str(filled[0])))
             continue
-        is_header = len(filled) > 1 and all(map(_is_text, filled)) and any(map(_target, filled))
-        if filled and (not blocks or row == blocks[-1][0][1] or (after_gap and is_header)):
+        if filled and (not blocks or row == blocks[-1][0][1] or (after_gap and _is_header(filled))):
             blocks.append([])
         if filled:
             blocks[-1].append((number + 1, row))
@@ -137,6 +141,10 @@ def _around(
     """Return the lines between two rows, without headings of Markdown below the table: those of the next."""
     inside = [line for line in lines if low < line[0] < high]
     return [line for line in inside if line[0] < table.header or not line[1].startswith("#")]
+
+
+def _is_header(filled: Sequence[object]) -> bool:
+    return len(filled) > 1 and all(map(_is_text, filled)) and any(map(_target, filled))
 
 
 def _is_text(cell: object) -> bool:
@@ -182,7 +190,9 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
     body, aside = _body(rows[end + 1 :], header[-1])
     numbers = [number for number, _ in body]
     cells = pd.DataFrame([[row[own] for own in used] for _, row in body], numbers, headings, dtype=object)
-    struck = {number for number, row in body if any(str(cell).startswith("~~") for cell in row)}
+    struck = {
+        number for number, row in body if any(isinstance(cell, str) and cell[:2] == "~~" for cell in row)
+    }
     hidden = tuple(number for number in numbers if number in struck.union(grid.hidden))
     lines = (*((number, _joined(row)) for number, row in rows[:start]), *aside)
     return SheetTable(sheet, cells, parts, places, rows[start][0], lines, hidden, grid.separator)
