@@ -24,7 +24,7 @@ from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
 from trainlaw.formulas import load_formula
 
-#: At most so many ways are silent, none by a larger factor.
+#: The most ways that may be silent, and the largest factor of one.
 BARS = (5, 1.4)
 _CNNS, _BATCHES = ("resnet50", "vgg16", "mobilenet_v2", "densenet121"), (16, 64)
 MACHINES = (("T4", "fp32"), ("RTX 3090", "amp"), ("V100-SXM2-16GB", "fp32"), ("RTX 2080 Ti", "amp"))

@@ -127,7 +127,7 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     found = _meanings(table, {own.heading for own in values}, dialogue)
     keys = _chosen(table, found, bool(values), dialogue)
     left = {own: meaning for own, meaning in found.items() if own not in keys.values()}
-    if heading := keys.pop(TIME, ""):
+    if heading := keys.get(TIME, ""):
         values = [ValueColumn(heading, {}, found[heading].unit, found[heading].target)]
     rows = _melted(_filled(table, keys, values, dialogue), keys, values)
     _ask_left(table, left, rows, dialogue)
@@ -311,7 +311,7 @@ def _is_number(cell: object) -> bool:
 
 def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn]) -> SheetRows:
     """Return a row for each cell of the columns of times, with what their headings say."""
-    own = table.cells[list(keys.values())].set_axis(list(keys), axis=1)
+    own = table.cells[list(keys.values())].set_axis(list(keys), axis=1).drop(columns=TIME, errors="ignore")
     columns = {name: MappedColumn(heading, name) for name, heading in keys.items()}
     if not values:
         return SheetRows(own.assign(**{TIME: None, STATED_UNIT: None}), columns)
@@ -378,9 +378,9 @@ def _names_of(heading: str, kind: str, texts: Sequence[str], rows: SheetRows, di
         return choices("--column", [f"{own}={heading}"])
     if set(map(plain_text, texts)) <= YES | NO:
         return choices("--column", [f"{name}={heading}" for name in FLAGS[:4]])
-    # A card whose name is not known, beside others that are.
-    is_card = rows.heading("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
-    return choices("--value", [CHOICE] if is_card else [], f"gpu:{heading}=")
+    # A GPU whose name is not known, next to others that are.
+    is_gpu = rows.heading("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
+    return choices("--value", [CHOICE] if is_gpu else [], f"gpu:{heading}=")
 
 
 def _have(rows: SheetRows, dialogue: Dialogue) -> set[str]:

@@ -161,11 +161,7 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
     if not max(scores):
         return None
     start = end = scores.index(max(scores))
-    # Another line of the header has an empty cell below the first heading, and a filled one below that.
-    first = next(place for place, cell in enumerate(rows[start][1]) if cell is not None)
-    while end + 2 < len(rows) and end - start + 1 < _MOST_LEVELS and rows[end + 1][1][first] is None:
-        if rows[end + 2][1][first] is None:
-            break
+    while end + 2 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(*rows[end : end + 3]):
         end += 1
     above = rows[start - 1][1] if start else (0,)
     start -= int(above[0] is None and not any(map(is_measured, filter(None, above))))
@@ -224,6 +220,17 @@ def _body(
         else:
             body.append((number, row))
     return body, aside
+
+
+def _is_lower(upper: _Numbered, row: _Numbered, after: _Numbered) -> bool:
+    """Return whether a row below a line of the header is another line of it, and not of the body.
+
+    It has an empty cell below the first heading, and a filled one below that; numbers head groups of columns.
+    """
+    first = next(place for place, cell in enumerate(upper[1]) if cell is not None)
+    bare = any(one is None and other is not None for one, other in zip(upper[1], row[1], strict=True))
+    is_text = not any(is_measured(cell) for cell in row[1] if cell is not None)
+    return row[1][first] is None and after[1][first] is not None and (bare or is_text)
 
 
 def is_measured(cell: object) -> bool:

@@ -92,8 +92,8 @@ def parse_unit(text: str) -> TimeUnit | None:
     per_gpu = (
         True if any(counted.get(word) == "gpu" for word in words) else None if plain == stated else False
     )
-    parts = [counted.get(word, "") for word in words if counted.get(word) != "gpu"]
-    times = [float(seconds[word]) for word in words if word in seconds]
+    parts = [thing for thing in (counted.get(word, "") for word in words) if thing != "gpu"]
+    times = [float(seconds[word]) for word in filter(seconds.__contains__, words)]
     divided = _DIVIDED.search(_WHOLE.get(plain, plain)) is not None
     # Where the two parts are "time" and "thing", this is the thing, and whether it comes first.
     thing, is_first = "".join(parts), bool(parts and parts[0])
