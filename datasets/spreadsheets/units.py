@@ -88,12 +88,11 @@ def parse_unit(text: str) -> TimeUnit | None:
     stated = re.sub(r"[()\[\]{}<>]", " ", text if len(text) <= _LONGEST else "").strip().lower()
     plain = _OF_ALL.sub(" ", stated).strip()
     seconds, counted = meanings("second"), meanings("counted")
-    words = [word for word in re.split(r"[\s_/]+", _WHOLE.get(plain, plain)) if word not in _JOINING]
-    per_gpu = (
-        True if any(counted.get(word) == "gpu" for word in words) else None if plain == stated else False
-    )
-    parts = [thing for thing in (counted.get(word, "") for word in words) if thing != "gpu"]
-    times = [float(seconds[word]) for word in filter(seconds.__contains__, words)]
+    tokens = [word for word in re.split(r"[\s_/]+", _WHOLE.get(plain, plain)) if word not in _JOINING]
+    of_all = None if plain == stated else False
+    per_gpu = True if any(counted.get(word) == "gpu" for word in tokens) else of_all
+    parts = [counted.get(word, "") for word in tokens if counted.get(word) != "gpu"]
+    times = [float(seconds[word]) for word in tokens if word in seconds]
     divided = _DIVIDED.search(_WHOLE.get(plain, plain)) is not None
     # Where the two parts are "time" and "thing", this is the thing, and whether it comes first.
     thing, is_first = "".join(parts), bool(parts and parts[0])

@@ -118,6 +118,9 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
         (HEAD + "ms,accum\n" + "T4,resnet50,32,fp32,250,1\nT4,vgg16,32,fp32,90,4\n", ("--only", "accum=1")),
         (HEAD + "ms\n" + ROWS.format(250, "OOM"), ("--skip-unmeasured",)),
         (HEAD + "ms\n" + ROWS.format(250, "#NV"), ("--skip-unmeasured",)),
+        (HEAD + "ms\n" + ROWS.format(250, "51 %"), ("--skip-unmeasured",)),
+        (HEAD + "ms,by\n" + ROWS.format("250,PyTorch", "500,Keras/PlaidML"), ("--column", "framework=by")),
+        (HEAD + "ms\n,vgg16,8,fp32,250\n" + ROWS.format(250, 500), ("--skip-rows", "2")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("fp32", "yes"), ("--value", "precision:yes=amp")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,v", ",v"), ("--fill-down",)),
         ("GPU,Model,Batch,FP16,ms\nT4,vgg16,32,yes,250\n", ("--value", "fp16:yes=amp")),
@@ -155,6 +158,12 @@ def test_a_board_or_number_in_a_name_is_counted(tmp_path):
         constants=NODE,
     )
     assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 4]
+
+
+def test_an_instance_of_several_gpus_counts_them(tmp_path):
+    text = HEAD.replace("Batch", "Batch per GPU") + "ms\n" + ROWS.format(250, 500).replace("T4", "p3.8xlarge")
+    made = read(tmp_path, text, constants=NODE)
+    assert made.issues == () and made.frame["n_gpus"].tolist() == [4, 4]
 
 
 def test_the_gpus_of_a_node_are_times_the_nodes(tmp_path):
@@ -219,13 +228,15 @@ def test_another_shape_is_refused_with_the_option_that_reads_it(tmp_path, text, 
 
 def test_the_options_of_shapes_read_them(tmp_path):
     said = {"constants": {"batch_per_gpu": "8", "precision": "fp32"}, "unit": "ms"}
+    # The title of the sheet is that of each part of it.
     made = read(
         tmp_path,
-        "Model,ms,,Model,ms\nresnet50,250,,vgg16,90\n",
-        area="D1:E2",
+        "in fp32,,,,\nModel,ms,,Model,ms\nresnet50,250,,vgg16,90\n",
+        area="D2:E3",
         constants={"gpu": "T4", "batch_per_gpu": "8", "precision": "fp32"},
     )
     assert made.issues == () and made.frame["cnn"].tolist() == ["vgg16"]
+    assert "not read: 'in fp32'" in made.notes
     made = read(tmp_path, PIVOT.replace("GPU", "Model"), columns_are=("gpu",), ignored=RATIO, **said)
     assert made.issues == () and made.frame["gpu"].tolist() == ["T4", "RTX 3090"]
     two = "Model,T4,,RTX 3090,\n,fp32,amp,fp32,amp\nresnet50,250,150,90,60\n"
