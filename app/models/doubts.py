@@ -1,6 +1,6 @@
 """Detect implausible times: wrong units, placeholders, contradictions; and remark what only may be wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from math import exp, log
 from typing import TypeVar
@@ -38,7 +38,8 @@ _MOST_OF_EQUAL = 2.0
 # once they change places, in every common row. Of 1,500 small tables drawn from the built-in ones, 1.5 % are
 # remarked on. Among more names some pair fits by chance, so they are not compared.
 _LEAST_GAIN, _MOST_NAMES = 0.2, 12
-_OF_CNN = ("input_size_px", "n_classes")  # what may differ with the CNN
+# What may differ with a name.
+_ALONG: Mapping[str, tuple[str, ...]] = {"cnn": ("input_size_px", "n_classes"), "precision": ("stack",)}
 # A larger batch takes longer: 21 of 1,910 built-in runs with another batch are shorter by this factor.
 _LEAST_OF_LARGER = 0.8
 _MOST_OF_BATCH = 3.0  # a run further from the formula is in another unit
@@ -191,7 +192,7 @@ def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:
     for column in ("cnn", "gpu", "precision", "batch_per_gpu"):
         if not 1 <= codes[column].max(initial=0) < _MOST_NAMES:
             continue
-        kept = [name for name in codes if name != column and not (column == "cnn" and name in _OF_CNN)]
+        kept = [name for name in codes if name not in (column, *_ALONG.get(column, ()))]
         rest = np.broadcast_to(numbered_groups(codes[name] for name in kept), logs.shape)
         grouped = pd.DataFrame(values).groupby([rest, codes[column]]).median()
         misfits, laws = (grouped[name].unstack().to_numpy() for name in values)

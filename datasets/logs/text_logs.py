@@ -38,7 +38,7 @@ class StepLog:
     def read(self, text: str) -> TrainingLog:
         """Return the training in a log."""
         found = {name: one_of(name, filter(None, own.findall(text))) for name, own in self.facts.items()}
-        facts = {name: self.words.get(value, value) for name, value in found.items() if value}
+        facts: dict[str, object] = {name: self.words.get(own, own) for name, own in found.items() if own}
         lines = [match.groupdict() for line in text.splitlines() if (match := self.step.search(line))]
         steps = [
             (int(own["epoch"]), int(own["step"]), float(own["time"]), float(own["wait"])) for own in lines
