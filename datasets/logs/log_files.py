@@ -1,5 +1,6 @@
 """Recognise a training log by its content, and read it."""
 
+import csv
 import os
 import re
 from collections.abc import Callable
@@ -53,7 +54,7 @@ def read_log(path: str | os.PathLike[str]) -> TrainingLog | None:
         return read(text)
     except TrainlawError as error:
         raise InputError(f"{place}: {error}") from None
-    except (ValueError, OverflowError, ZeroDivisionError, TypeError, KeyError, AttributeError):
+    except (ValueError, ArithmeticError, TypeError, LookupError, AttributeError, csv.Error):
         raise InputError(
             f"{place}: expected numbers where this kind of log has its times, got others"
         ) from None
