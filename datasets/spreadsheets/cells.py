@@ -1,7 +1,7 @@
 """The cells of a table as values of the runs schema, with an issue for each that is none."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -144,10 +144,10 @@ def decimal_mark(rows: SheetRows, separator: str, dialogue: Dialogue) -> str:
     """Return the decimal mark of the numbers in texts; ask where it is not clear."""
     if dialogue.answers.decimal:
         return "," if dialogue.answers.decimal == "comma" else "."
-    numeric = [
-        name for name in rows.cells if name == TIME or KINDS.get(name, KINDS["mode"]).value in (_count, _side)
-    ]
-    texts = dict.fromkeys(cell for name in numeric for cell in rows.cells[name] if isinstance(cell, str))
+    numeric = {TIME, *(name for name, kind in KINDS.items() if kind.value in (_count, _side))}
+    texts = dict.fromkeys(
+        cell for name in rows.cells if name in numeric for cell in rows.cells[name] if isinstance(cell, str)
+    )
     found = [match[0] for text in texts if (match := re.match(r"[-+]?[\d.,'\u00a0\u202f ]*\d", text))]
     marks = decimal_marks(found)
     sure = marks & {".", ","}
@@ -259,7 +259,8 @@ class Converter:
 
     def _asked_name(self, kind: str, cell: object, error: TrainlawError) -> tuple[str | None, int | None]:
         """Append the issue of a name; return the nearest one, by which the times can be checked."""
-        text, candidates = str(cell), getattr(error, "candidates", ())
+        text = str(cell)
+        candidates: Sequence[str] = getattr(error, "candidates", ())
         reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
         reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
         said = f": {reason}" if reason and candidates else " is not known"

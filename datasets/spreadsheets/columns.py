@@ -121,7 +121,7 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     values = _value_columns(table, answers.columns_are, dialogue)
     if answers.columns_are and not values:
         text = f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
-        dialogue.ask("columns", f"{text}; the headings are {', '.join(table.cells)[:120]}")
+        dialogue.ask("columns", f"{text}; the headings are {', '.join(map(str, table.cells))[:120]}")
     elif not values and not {"time_s", TIME, RATE} & set(answers.columns):
         values = _likely_values(table, dialogue)
     found = _meanings(table, {own.heading for own in values}, dialogue)
@@ -139,7 +139,7 @@ def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) 
     """Return the columns whose headings say each kind and nothing else but a measure."""
     found: dict[tuple[str, ...], ValueColumn] = {}
     plain = (TIME, RATE, *kinds, *(BATCHES if "batch" in kinds else ()))
-    for heading, parts in zip(table.cells, table.parts, strict=True):
+    for heading, parts in zip(map(str, table.cells), table.parts, strict=True):
         is_taken = heading in (*dialogue.answers.ignored, *dialogue.answers.columns.values())
         said, rest = ({}, "") if is_taken else _split(parts, kinds, dialogue)
         meaning = read_heading(rest)
@@ -195,7 +195,9 @@ def _likely_values(table: SheetTable, dialogue: Dialogue) -> list[ValueColumn]:
     found = {kinds: _value_columns(table, kinds, dialogue) for kinds in pivots}
     kinds = max(pivots, key=lambda own: len(found[own]))
     likely = [own.heading for own in found[kinds]]
-    is_tidy = any(read_heading(own).target in (TIME, RATE) for own in table.cells if own not in likely)
+    is_tidy = any(
+        read_heading(own).target in (TIME, RATE) for own in map(str, table.cells) if own not in likely
+    )
     if not likely or (len(likely) == 1 and is_tidy):
         return []
     text = f"the headings {', '.join(likely)[:120]} name what the times are of"
@@ -317,7 +319,7 @@ def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueCo
         return SheetRows(own.assign(**{TIME: None, STATED_UNIT: None}), columns)
     parts = []
     for column in values:
-        said: dict[str, object] = {kind: _number_in(kind, text) for kind, text in column.said.items()}
+        said = {kind: _number_in(kind, text) for kind, text in column.said.items()}
         unit = pd.Series([column.unit] * len(own), own.index, dtype=object)
         parts.append(own.assign(**said, **{TIME: table.cells[column.heading], STATED_UNIT: unit}))
     cells = pd.concat(parts).drop(columns="step", errors="ignore")
