@@ -216,6 +216,7 @@ def test_a_batch_system_is_read_from_a_file(tmp_path):
     assert queue_settings(path) == ("slurm", settings, {"minimum": 0, "maximum": 40})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "fault"),
     [
