@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -283,7 +283,7 @@ def _ask_units(
     titled = {unit.text for part in parts if (unit := without_unit(part)[1])}
     usual = tuple(titled) if len(titled) == 1 else unit_choices(bool(several.any()))
 
-    def chosen(holds: object) -> pd.Series:
+    def chosen(holds: Callable[[TimeUnit | None], bool]) -> pd.Series:
         return times["unit"].map({own: holds(own) for own in times["unit"].unique()}).astype(bool)
 
     without = chosen(lambda unit: unit is None) & times["number"].notna()

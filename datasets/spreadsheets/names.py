@@ -50,7 +50,7 @@ class Names:
             reason = f"a board of it holds {dies} GPUs: did one of them run, or all (say --batch-is, too)?"
             raise UnknownNameError(f": {reason}", [name, f"{dies}x {name}"])
         namesakes = self.gpus.namesakes(name)
-        if len(namesakes) > 1 and split_memory(text)[1] is None:
+        if len(namesakes) > 1 and split_memory(text)[1] is None and not self.gpus.meaning(text).instance:
             raise UnknownNameError(": GPUs of that name differ in memory", namesakes)
         return name, number
 
