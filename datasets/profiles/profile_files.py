@@ -1,8 +1,7 @@
 """Operation profiles of a training iteration from exports of profilers: seconds per operation.
 
-Supported are the table printed by `key_averages().table()` of PyTorch, the CSV table of op statistics of
-TensorFlow, and CSV files with a row per workload and columns `device_<name>_s`, as the built-in profiles have
-them.
+Supported are the table printed by `key_averages().table()` of PyTorch, and CSV tables with a row per
+operation, such as the op statistics of TensorFlow.
 """
 
 import csv
@@ -11,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
@@ -31,15 +30,13 @@ class OperationProfile:
     """Seconds of each operation in one training iteration.
 
     device, host : name of the operation to seconds, on the GPU (or on a CPU that computes) and on the host.
-    step_s : the whole iteration, nan where the file does not state it. workload : gpu, cnn, batch_per_gpu and
-    so on as text, empty where the file does not state them. kind : description of the file.
+    step_s : the whole iteration, nan where the file does not state it. kind : description of the file.
     """
 
     device: Mapping[str, float]
     host: Mapping[str, float]
     step_s: float
     kind: str
-    workload: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def total_s(self) -> float:
@@ -47,8 +44,8 @@ class OperationProfile:
         return math.fsum(self.device.values())
 
 
-def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[OperationProfile, ...]:
-    """Read the operation profiles in a file.
+def read_profile(path: str | os.PathLike[str], steps: int = 1) -> OperationProfile:
+    """Read the operation profile in a file.
 
     Parameters
     ----------
@@ -59,8 +56,7 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
 
     Returns
     -------
-    tuple of OperationProfile
-        One profile; several for a CSV file with one row per workload.
+    OperationProfile
 
     Raises
     ------
@@ -72,13 +68,12 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
     if not 1 <= steps <= 1_000_000:
         raise InputError(f"expected 1 to 1000000 steps of a profile, got {steps}")
     with read_as(place, "a profile"):
-        profiles = _reader_of(text, place)(text, place, steps)
-    for profile in profiles:
-        _check(profile, place)
-    return profiles
+        profile = _reader_of(text, place)(text, place, steps)
+    _check(profile, place)
+    return profile
 
 
-def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[OperationProfile, ...]]":
+def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], OperationProfile]":
     start = text.lstrip()[:1]
     if not start:
         raise InputError(f"expected a profile in {place}, got an empty file")
@@ -88,8 +83,6 @@ def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[Oper
     head = text[:20_000]
     if "Self CPU" in head and "# of Calls" in head:
         return _read_torch_table
-    if re.search(r"(^|,)device_\w+_s(,|$)", text.partition("\n")[0].strip()):
-        return _read_workloads
     return _read_statistics
 
 
@@ -119,7 +112,7 @@ def _per_step(seconds: Mapping[str, float], steps: int) -> dict[str, float]:
 # --- PyTorch's table ----------------------------------------------------------------------------------
 
 
-def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+def _read_torch_table(text: str, place: Path, steps: int) -> OperationProfile:
     """Read the table of `key_averages().table()`: lines of dashes mark its columns."""
     lines = text.splitlines()
     rulers = [number for number, line in enumerate(lines) if re.fullmatch(r"\s*-{3,}(\s+-{3,}){3,}\s*", line)]
@@ -144,7 +137,7 @@ def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProf
             # Kernels have separate rows next to the operators that launch them: only the latter count.
             seconds[row["Name"]] = seconds.get(row["Name"], 0.0) + _seconds(row[column], place)
     what = "PyTorch's table, " + ("CPU" if column == "Self CPU" else "GPU")
-    return (OperationProfile(_per_step(seconds, counted), {}, whole_s, what),)
+    return OperationProfile(_per_step(seconds, counted), {}, whole_s, what)
 
 
 def _cells(line: str, spans: Sequence[tuple[int, int]]) -> list[str]:
@@ -175,7 +168,7 @@ _SELF, _TOTAL = ("totalselftime", "selftime"), ("totaltime", "time", "duration",
 _PLACE = ("hostdevice", "hostordevice", "device")
 
 
-def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+def _read_statistics(text: str, place: Path, steps: int) -> OperationProfile:
     """Read a CSV with a row per operation: TensorFlow's op statistics, or just name and total time."""
     header, rows = _csv_rows(text, place)
     plain = [_plain_title(title) for title in header]
@@ -195,7 +188,7 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
         operation = _operation(row[name])
         found[on_host][operation] = found[on_host].get(operation, 0.0) + seconds
     device, host = (_per_step(part, steps) for part in found)
-    return (OperationProfile(device, host, math.nan, "a table of operations"),)
+    return OperationProfile(device, host, math.nan, "a table of operations")
 
 
 def _csv_rows(text: str, place: Path) -> tuple[list[str], dict[str, list[str]]]:
@@ -252,11 +245,6 @@ def _number(text: str, where: str, decimal: str = ".") -> float:
     return value
 
 
-def _plain_number(text: str, where: str) -> float:
-    """Return a number as trainlaw writes it, without commas."""
-    return _number("" if "," in text else text, where)
-
-
 def _operation(text: str) -> str:
     """Return the kind of an operation that is named by its path in the CNN.
 
@@ -264,26 +252,3 @@ def _operation(text: str) -> str:
     ('Conv2D', 'AddV2', 'aten::mm')
     """
     return re.sub(r"_\d+$", "", text.strip().rpartition("/")[2]) or text.strip()
-
-
-def _read_workloads(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
-    """Read a CSV file with one row per workload and columns `device_<name>_s`."""
-    header, rows = _csv_rows(text, place)
-    found = []
-    for where, cells in rows.items():
-        row = dict(zip(header, cells, strict=True))
-        parts: dict[str, dict[str, float]] = {"device": {}, "host": {}}
-        for column, cell in row.items():
-            kind, _, rest = column.partition("_")
-            if kind in parts and rest.endswith("_s"):
-                parts[kind][rest.removesuffix("_s")] = _plain_number(cell or "0", where)
-        step_s = _plain_number(row["time_s"], where) if row.get("time_s") else math.nan
-        workload = {
-            name: value
-            for name, value in row.items()
-            if value and name != "time_s" and name.partition("_")[0] not in parts
-        }
-        found.append(
-            OperationProfile(**parts, step_s=step_s, kind="operations of trainlaw", workload=workload)
-        )
-    return tuple(found)
