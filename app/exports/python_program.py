@@ -22,7 +22,7 @@ from trainlaw.app.models.lookup_tables import name_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.limits import limits
-from trainlaw.datasets.hardware.possible import REASONS, link_family
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS, link_family
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
 from trainlaw.datasets.naming import LONGEST_NAME, NameIndex, NameMeaning, is_near
 from trainlaw.formulas import Formula
@@ -75,6 +75,7 @@ def named_program(formula: Formula) -> str:
         "arguments": OF_ARGUMENTS,
         "reasons": REASONS,
         "families": {link.link: link_family(link.link) for link in model.links},
+        "most_per_node": MOST_GPUS_PER_NODE,
         "layouts": LAYOUTS,
         "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
         "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),

@@ -32,7 +32,6 @@ from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
-from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.conformal import LEVEL
@@ -157,15 +156,18 @@ def script_of(formula: Formula) -> str:
 
 def module_of(formula: Formula) -> str:
     """Return the script of a formula's page as a module that predicts from names; raises as `script_of`."""
-    return "\n".join([*_declared({"": formula}), *_files(MODULE_FILES)])
+    return "\n".join([*_declared({"": formula}, with_terms=False), *_files(MODULE_FILES)])
 
 
 def _files(names: Iterable[str]) -> Iterable[str]:
     return (template_text(f"{name}.js") for name in names)
 
 
-def _declared(laws: Mapping[str, Formula]) -> list[str]:
-    """Return the declarations of the tables, and of the formulas by name; "" is the one that is usual."""
+def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[str]:
+    """Return the declarations of the tables, and of the formulas by name; "" is the one that is usual.
+
+    with_terms : whether the terms of each formula are functions, too.
+    """
     formula = laws[""]
     specs = specs_of(laws.values())
     expressions = {spec.name: feature_expression(spec.name) for spec in specs}
@@ -183,14 +185,22 @@ def _declared(laws: Mapping[str, Formula]) -> list[str]:
         )
     features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
     answers = {name: _answers(each) for name, each in lines.items()}
-    printed = {name: _law(law, formula, answers[name]) for name, law in laws.items()}
+    printed = {name: _law(law, formula, answers[name], with_terms) for name, law in laws.items()}
     shorter = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
     return [
-        *JAVASCRIPT.used_helpers("".join(answers.values())),
-        *(f"const {name} = {literal(table)};" for name, table in tables.items()),
+        *JAVASCRIPT.used_helpers("".join([features, *answers.values(), *printed.values()])),
+        *(f"const {name} = {_packed(table)};" for name, table in tables.items()),
         f"const FORMULA = {{...{literal(_facts(formula))},...{printed['']},features:[{features}],"
         f"allReduce:{_function(all_reduce)},others:{{{shorter}}}}};\nconst ANSWERS = FORMULA.answers;",
     ]
+
+
+def _packed(table: Mapping[str, Any]) -> str:
+    """Return a table as script; rows by name that all have the same columns are lists below one head."""
+    rows = list(table.values())
+    if not rows or not all(isinstance(row, Mapping) and row.keys() == rows[0].keys() for row in rows):
+        return literal(table)
+    return f"unpacked({literal([*rows[0]])},{literal({name: [*row.values()] for name, row in table.items()})})"
 
 
 def _all_reduce(formula: Formula) -> Expression:
@@ -220,7 +230,7 @@ def _gpu_facts(formula: Formula) -> Iterable[str]:
 
 def _answers(lines: Iterable[Line]) -> str:
     """Return the rows of the table of answers as an array of the script."""
-    return javascript_rows(printed_lines(lines, JAVASCRIPT, lambda name: f"v[{literal(name)}]"), literal)
+    return javascript_rows(printed_lines(lines, JAVASCRIPT, _place), literal)
 
 
 def literal(value: Any) -> str:
@@ -301,13 +311,13 @@ def _errors(formula: Formula) -> dict[str, Any]:
     }
 
 
-def _law(formula: Formula, first: Formula, answers: str) -> str:
+def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> str:
     """Return a formula of the page as script: functions, intervals, errors and answers.
 
     first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
     formula as script.
     """
-    parts, titles = parts_of(formula, formula.expression), titled_parts(formula)
+    parts, titles = parts_of(formula, formula.expression), titled_parts(formula) if with_terms else {}
     terms = (
         f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
     )
@@ -347,5 +357,10 @@ def _feature(spec: FeatureSpec, expression: Expression) -> str:
 
 
 def _function(expression: Expression) -> str:
-    """Return a printed function in a separate scope, since each brings its helper functions."""
-    return f"(() => {{\n{print_javascript(expression, 'compute')}return compute;\n}})()"
+    """Return a function of an object of quantities; its helper functions are declared once."""
+    names = {name: _place(name) for name in variables(expression)}
+    return f"(v) => {JAVASCRIPT.finite.format(a=JAVASCRIPT.write(JAVASCRIPT.known(expression), names))}"
+
+
+def _place(name: str) -> str:
+    return f"v.{name}" if name.isidentifier() else f"v[{literal(name)}]"

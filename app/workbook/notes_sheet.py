@@ -13,6 +13,7 @@ from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.lookup_sheets import write_look_up_table
 from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, new_sheet, values_of
+from trainlaw.app.workbook.spellings import instance_rows
 from trainlaw.datasets import link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.runs import COMPILATIONS, STACKS
@@ -28,6 +29,15 @@ IMPLIED = "as the other choices imply"
 BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
 NO, YES = NO_YES = ("no", "yes")
 _AGREEMENT = "1E-9"
+_OF_INSTANCE = (
+    "instance",
+    "instance_name",
+    "instance_gpu",
+    "instance_gpus",
+    "instance_link",
+    "instance_fabric",
+    "instance_price",
+)
 _NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 
 
@@ -148,6 +158,7 @@ def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
         yield _algorithms(model)
     for title, items in lists.items():
         yield _ChoiceTable([title], [[item] for item in items])
+    yield _ChoiceTable(_OF_INSTANCE, instance_rows(), style="money")
     for constant in formula.grouped:
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
         heads = [f"group_{constant.name}", f"of_{constant.name}"]

@@ -32,14 +32,9 @@ const ONE_PASS = { gpus: "1", nodes: "", largest: "0", epochs: "1" };
 // What a name such as p4d.24xlarge or 8x T4 says besides the GPU, where the texts leave it open.
 const withMachine = (texts) => {
   const { count, instance } = meaningOf("gpu", texts.gpu);
-  const [, perNode, link, network] = NAMES.gpu.instances[instance] ?? [];
-  return {
-    ...texts,
-    perNode,
-    gpus: texts.gpus === initial("gpus") && count > 1 ? String(count) : texts.gpus,
-    link: (texts.link === initial("link") && link) || texts.link,
-    network: (texts.network === initial("network") && network) || texts.network,
-  };
+  const [, perNode, link, fabric, price] = NAMES.gpu.instances[instance] ?? [];
+  const rented = instance && { instance, per_node: perNode, link, ...(fabric && { fabric }), price };
+  return { ...texts, rented, gpus: texts.gpus === initial("gpus") && count > 1 ? String(count) : texts.gpus };
 };
 const choiceOf = (typed) => {
   const texts = isForward(typed) ? { ...typed, ...ONE_PASS } : withMachine(typed);

@@ -33,8 +33,8 @@ const showFields = (choice) => {
   field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
   const gpu = GPUS[choice.gpu];
   if (!gpu) return;
-  field("link").options[0].text = `the GPU's own (${gpu.own_link})`;
-  field("network").options[0].text = `usual servers: ${gpu.fabric}`;
+  field("link").options[0].text = `the GPU's own (${linkOf(choice.gpu, { ...choice, link: "own" })})`;
+  field("network").options[0].text = `usual servers: ${onGpu(choice.gpu, { ...choice, usualFabric: true }).network}`;
   field("nodes").placeholder = String(onGpu(choice.gpu, { ...choice, usualNodes: true }).nodes);
   field("precision").options[0].text = isPass ? `${FORMULA.ofPasses}, as measured` : `PyTorch's default: ${gpu.default_precision}`;
   const listed = priceOf(choice.gpu, { ...choice, price: null });
