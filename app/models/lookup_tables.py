@@ -81,7 +81,13 @@ def name_tables(kind: str) -> NameTables:
         [[key, *names] for key, names in index.loose.items()],
         {name: size for name, size in index.sizes.items() if isfinite(size)},
         {
-            name: (one.gpu, one.gpus_per_node, one.link, one.fabric, one.price_usd_per_hour / one.gpus_per_node)
+            name: (
+                one.gpu,
+                one.gpus_per_node,
+                one.link,
+                one.fabric,
+                one.price_usd_per_hour / one.gpus_per_node,
+            )
             for name, one in instances_by_name().items()
             if name in index.instances
         },

@@ -120,7 +120,7 @@ def _names(kind: str) -> dict[str, Any]:
         for text in (name, *texts):
             made.setdefault(rules.key(text), set()).add(name)
     rented = {name: [*map(_short, row)] for name, row in tables.instances.items()}
-    keys = [[key, *names] for key, *names in tables.keys if made.get(key) != {*names}]
+    keys = [[key, *names] for key, *names in tables.keys if len(names) > 1 or made.get(key) != {*names}]
     return {**vars(tables), "keys": keys, "instances": rented}
 
 

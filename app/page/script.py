@@ -200,7 +200,9 @@ def _packed(table: Mapping[str, Any]) -> str:
     rows = list(table.values())
     if not rows or not all(isinstance(row, Mapping) and row.keys() == rows[0].keys() for row in rows):
         return literal(table)
-    return f"unpacked({literal([*rows[0]])},{literal({name: [*row.values()] for name, row in table.items()})})"
+    return (
+        f"unpacked({literal([*rows[0]])},{literal({name: [*row.values()] for name, row in table.items()})})"
+    )
 
 
 def _all_reduce(formula: Formula) -> Expression:

@@ -84,7 +84,9 @@ def write_choices(sheet: SheetWriter, choices: Sequence[Choice], row: int) -> in
         _write_entry(sheet, row, choice)
         sheet.text(row, 2, choice.unit, "unit")
         fault = f'IFERROR({choice.offer},"{choice.fault}")' if choice.offer else f'"{choice.fault}"'
-        sheet.formula(row, 3, f'IF({choice.valid},"{choice.note}",{fault})', choice.note, "note")
+        sheet.formula(
+            row, 3, f'IF(IFERROR({choice.valid},FALSE),"{choice.note}",{fault})', choice.note, "note"
+        )
         sheet.plan.expected[row, 3] = choice.note
         sheet.define(cell_name(choice.name), row, 1)
         row += 1

@@ -100,7 +100,7 @@ def write_prediction(sheet: SheetWriter, model: Model, said: Said) -> None:
     notes = _sentences(NOTE, said.notes, _NOTES)
     warnings = _sentences(WARNING, said.warnings, _WARNINGS, NONE_SAID)
     valid = f"AND({','.join(choice.valid for choice in (*usual, *rare))})"
-    shown = f'IF({valid},"{ENTRIES}","{FAULTS}")'
+    shown = f'IF(IFERROR({valid},FALSE),"{ENTRIES}","{FAULTS}")'
     entries = _Result("entries", shown, ENTRIES, name="entries", expected=ENTRIES)
     lines = [entries, *warnings, *notes, _setup(said.setups), _calibration()]
     row = _write_results(sheet, max(left, right) + 1, _LEFT, "Warnings and notes", lines)
@@ -217,7 +217,9 @@ def _used(model: Model) -> list[_Result]:
 
     key = key_formula("gpu", without_count("tl_gpu_choice"))
     lines = [
-        _Result("row of the instance", f"IFERROR(MATCH({key},tl_options_instance,0),0)", 0.0, name="instance_row"),
+        _Result(
+            "row of the instance", f"IFERROR(MATCH({key},tl_options_instance,0),0)", 0.0, name="instance_row"
+        ),
         used("CNN in use", _meant("cnn"), cnn_label(*FIRST.cnn), "cnn"),
         used("GPU in use", _meant("gpu"), FIRST.gpu, "gpu"),
         used("precision in use", precision, model.first_precision, "precision"),

@@ -74,7 +74,11 @@ def further_names(kind: str, labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def instance_rows() -> list[list[str | float]]:
-    """Return the key, name, GPU, number of GPUs, link, fabric and price of a GPU of each cloud's instance."""
+    """Return the key, name, GPU, number of GPUs, link, fabric and price of a GPU of each cloud's instance.
+
+    An instance whose key is that of its GPU has that one's price.
+    """
+    gpus = {sheet_key("gpu", gpu.gpu) for gpu in built_in_gpus().gpus}
     return [
         [
             sheet_key("gpu", one.instance),
@@ -86,6 +90,7 @@ def instance_rows() -> list[list[str | float]]:
             one.price_usd_per_hour / one.gpus_per_node,
         ]
         for one in instances()
+        if sheet_key("gpu", one.instance) not in gpus
     ]
 
 

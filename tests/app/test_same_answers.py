@@ -23,7 +23,7 @@ from trainlaw.formulas.scopes import FORWARD
 from ..libreoffice import SOFFICE, recalculated
 from .exports.test_programs import NODE, node, python, write_programs
 from .page.test_in_browser import ANSWERS, link_of
-from .questions import IMPOSSIBLE, cost_of, lacks_link, predicted, price_of, questions
+from .questions import IMPOSSIBLE, cost_of, predicted, price_of, questions
 from .workbook.plans import built_in_plan
 from .workbook.question_blocks import cells_of, lines_of, said_in, value_at, with_questions
 
@@ -138,7 +138,7 @@ def by_workbook(asked, expected, folder, _, plan_of=built_in_plan):
         # Notes come first, and the sheet does not tell them apart.
         return Answer(time_s, *ends, [], said, known(cost))
 
-    return [None if lacks_link(one) else answer(number) for number, one in enumerate(asked)]
+    return [answer(number) for number in range(len(asked))]
 
 
 def by_page(asked, _, folder, request, choice="formula="):
