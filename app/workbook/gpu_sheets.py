@@ -20,8 +20,8 @@ from trainlaw.app.workbook.errors_sheet import (
 )
 from trainlaw.app.workbook.formula_sheet import link_formula, unit_text
 from trainlaw.app.workbook.lookup_sheets import (
-    Rows,
     LACKS,
+    Rows,
     gpu_fact_letters,
     gpu_table_rows,
     has_all,

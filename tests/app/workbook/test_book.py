@@ -31,8 +31,8 @@ from trainlaw.datasets import (
 )
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.hardware.gpus import USUAL_LAUNCH_S
-from trainlaw.datasets.hardware.possible import has_link
 from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.hardware.possible import has_link
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
 from trainlaw.formulas import Formula, GroupedConstant, parse_text, variables
 from trainlaw.formulas.algebra.expression import with_constants
