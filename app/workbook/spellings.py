@@ -100,7 +100,7 @@ def without_count(text: str) -> str:
 
 
 def said_count(choice: str) -> str:
-    """Return the cell formula of the number before the name in the text of a choice, 1 where there is none."""
+    """Return the cell formula of the number before the name in the text of a choice, else 1."""
     return f"IFERROR({_before_x(choice)},1)"
 
 

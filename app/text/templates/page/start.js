@@ -71,6 +71,7 @@ const readAddress = (fragment = location.hash.slice(1)) => {
   const parameters = new URLSearchParams(fragment);
   const { texts, said } = textsOfAddress(parameters);
   fillForm(texts);
+  if (texts.gpus === initial("gpus")) fillCount(texts.gpu);
   refused = said;
   const isKept = [...parameters.keys()].some((name) => name.startsWith(KEPT));
   const kept = textsOfAddress(parameters, KEPT);
