@@ -43,7 +43,7 @@ RETIRED = (
         for suffix in (".js", ".c", ".R", ".jl")
     ),
     Retired("option", "export --prefix", "leave it out; C is written as a function of features"),
-    Retired("page", "custom", "export to .xlsx, or ask `trainlaw many-core`"),
+    Retired("page", "custom", "export to .py, or ask `trainlaw many-core`"),
     Retired("command", "data contribute", "check the file with `trainlaw data check` and share it"),
     Retired("formula", "medium", "name 4, 6, 8, 12 or law"),
     Retired("option", "profile --layers", "time layers with torch.profiler"),

@@ -1,8 +1,10 @@
 """The script of the page: tables to choose from, the formula as JavaScript, and its held-out errors."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -57,23 +59,9 @@ SCRIPT_FILES = (
     "page/custom_cnn",
     "page/start",
 )
-# Chosen by the user, so that no table of GPUs or CNNs has them.
-_CHOSEN = frozenset(
-    {
-        "batch_per_gpu",
-        "has_optimizer",
-        "has_input_copy",
-        "bytes_per_element",
-        "is_tensor_precision",
-        "has_fp32_dense",
-    }
-    | {"is_tuned", "is_channels_last", "is_bucketed", STATED_LAUNCH, "is_stack_channels_last"}
-    | {"is_stack_fused"}
-    | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
-    | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
+_OF_LINKS = frozenset(
+    f"{place}_{fact}" for place in ("link", "network") for fact in ("byte_per_s", "s_per_byte", "latency_s")
 )
-_LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
-_OF_LINKS = frozenset(f"{place}_{fact}" for place in ("link", "network") for fact in _LINK_FACTS)
 # Inputs that are shown only for formulas with a term for them, with the base columns that they set.
 _OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "has_optimizer": ("has_optimizer",),
@@ -95,54 +83,18 @@ _LIMITED: Mapping[str, str] = {
     "price": "price_per_hour",
     "launch": "host_launch_s",
 }
-# Quantities and texts of the table of answers that `factsOf` of the script gives.
-_GIVEN = (
-    "single_gpu_time_s",
-    "added_s",
-    "is_undefined",
-    "gpu",
-    "generation",
-    "vendor",
-    "precision",
-    "has_fp32_dense",
-    "is_untrained_precision",
-    "is_other_precision",
-    "by_default",
-    "layout",
-    "has_layout",
-    "has_host_launch",
-    "n_cnn_notes",
-    "cnn_notes",
-    "rough",
-    "input_size_px",
-    "is_16_bit_float",
-    "is_bf16",
-    "nearest_batch",
-    "nearest_low_s",
-    "nearest_high_s",
-    "nearest_time_s",
-    "n_nodes",
-    "machine",
-    "algorithm",
-    "ways",
-    "is_scaled",
-    "class_factor",
-    "has_interval",
-    "epochs",
-    "iterations",
-    "training",
-    "price_per_hour",
-    "has_price",
-    "currency",
-    "price_origin",
-    "error_of_precision",
-    "error_of_architecture",
-    "stack",
-    "has_stack",
-    "is_stack_unknown",
-    "compilation",
-    "has_compilation",
+# Quantities that the script computes for the table of answers, besides those that `factsOf` gives.
+_TIMES = frozenset(
+    {"single_gpu_time_s", "added_s", "is_undefined", "n_nodes", "has_fp32_dense"}
+    | {"nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s"}
 )
+
+
+@cache
+def _made_by(function: str) -> frozenset[str]:
+    """Return the names of the quantities that a function of `law.js` makes."""
+    body = template_text("page/law.js").partition(f"const {function} =")[2].partition("\n};\n")[0]
+    return frozenset(re.findall(r"^ {4}(\w+)[:,]", body, re.MULTILINE))
 
 
 def script_of(formula: Formula) -> str:
@@ -175,7 +127,8 @@ def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[s
     needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     needed -= {SINGLE_GPU_TIME}
     lines = {name: _lines(law) for name, law in laws.items()}
-    base = needed - _CHOSEN - _OF_LINKS
+    indicators = {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
+    base = needed - (_made_by("columnsOf") - {"usual_launch_s"}) - _OF_LINKS - indicators
     tables = page_tables(formula, base, {name for each in lines.values() for name in spoken(each)})
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(base - known)
@@ -221,7 +174,12 @@ def _lines(formula: Formula) -> tuple[Line, ...]:
     host = host_rows(formula, formula.expression)
     lines = tuple(replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
     features = {spec.name for spec in formula.used_features} | {item.name for item in formula.grouped}
-    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_GIVEN})
+    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_given(formula)})
+
+
+def _given(formula: Formula) -> frozenset[str]:
+    """Return the quantities of the table of answers that are neither columns nor facts of a GPU."""
+    return _made_by("factsOf") | _TIMES | precision_facts(formula, "fp32").keys()
 
 
 def _gpu_facts(formula: Formula) -> Iterable[str]:
