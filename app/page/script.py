@@ -17,7 +17,6 @@ from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import (
     SETTING_COLUMNS,
-    STATED_LAUNCH,
     host_rows,
     used_base_columns,
 )

@@ -7,8 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from trainlaw.app.models.calibration import CalibratedLaw
-from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.models.scopes import takes_runs
+from trainlaw.app.models.scopes import formula_rows, takes_runs
 from trainlaw.app.page.html import page_html
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.book import workbook_bytes

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
-from trainlaw.app.models.scopes import takes_runs
 from trainlaw.app.models.front import FrontRow, front_table
+from trainlaw.app.models.scopes import takes_runs
 from trainlaw.app.models.stated_error import evolution_sentence, headline
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
