@@ -31,8 +31,8 @@ from trainlaw.validate.bootstrap import drawn_rows
 from trainlaw.validate.design import Design, Representation, standardised_slopes
 from trainlaw.validate.refit import RefittedFormula
 
-# Formulas of the front that disagree usefully: within a quarter of the least error on held-out groups, and few,
-# since each is fitted again to every resample.
+# Formulas of the front that disagree usefully: within a quarter of the least held-out error, and few, since
+# each is fitted again to every resample.
 _NEAR, _MOST = 1.25, 6
 
 
