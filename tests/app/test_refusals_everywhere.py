@@ -70,7 +70,7 @@ def impossible():
     yield from ({"fabric": fabric, **two_nodes} for fabric in ("nvlink2-x6", "string"))
     yield from ({"n_gpus": 34, "n_nodes": 2}, {"n_gpus": 4, "n_nodes": 3}, {"algorithm": "gossip", **two})
     yield from (
-        {"gpu": "A100"},
+        {"gpu": "RTX 9999"},
         {"gpu": "T4000"},
         {"cnn": "resnet5000"},
         {"precision": "fp7"},
