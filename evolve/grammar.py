@@ -7,7 +7,7 @@ A leaf of an amount (not a rate) has a fitted weight: a sum of ten times has 19 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from random import Random
@@ -15,7 +15,6 @@ from random import Random
 import numpy as np
 from deap import gp
 from numpy.typing import NDArray
-from trainlaw.evolve.brackets import BracketTypes, bracket_types
 from trainlaw.evolve.grammar_tables import tables_of
 from trainlaw.evolve.leaves import (
     Leaf,
@@ -29,7 +28,6 @@ from trainlaw.evolve.leaves import (
     make_share,
     within,
 )
-from trainlaw.evolve.machine.arrays import VARIABLE
 from trainlaw.evolve.machine.children import grow_tree
 from trainlaw.evolve.machine.moves import GrammarTables, make_trees
 from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
@@ -63,8 +61,7 @@ class Grammar:
     dimensionless features, so that exponentials never nest. least_depth : per type, the depth of its
     smallest tree. only_positive : whether no expression can be negative. positive : features that are
     positive on every row. silent : features that are excluded because they never change, with their value.
-    share, shares : the type of a share, and the share of each positive dimensionless feature. brackets : by
-    hole of the template, the types of its bracket.
+    share, shares : the type of a share, and the share of each positive dimensionless feature.
     """
 
     primitive_set: gp.PrimitiveSetTyped
@@ -77,18 +74,6 @@ class Grammar:
     silent: Mapping[str, float]
     share: type
     shares: Mapping[str, Share]
-    brackets: Mapping[str, BracketTypes] = field(default_factory=dict)
-
-    @property
-    def fixed(self) -> type | None:
-        """The type of nodes that variation must leave: outside the brackets, where there are any."""
-        return self.target if self.brackets else None
-
-    def factor_of(self, ret: type) -> type:
-        """Return the type of the factors of one type."""
-        return next(
-            (bracket.factor for bracket in self.brackets.values() if bracket.total is ret), self.number
-        )
 
     def leaves(self, ret: type) -> list[Leaf]:
         """Return the leaves of one type."""
@@ -177,8 +162,6 @@ def make_grammar(
     sums : which rows add up to each observation. Raises InputError where no expression can have the target's
     unit, UnknownNameError for an unknown feature.
     """
-    if settings.brackets:
-        return _bracket_grammar(features, target, columns, settings)
     allowed, silent = _allowed_features(features, columns, settings)
     by_unit = settings.typed
     units = [type_unit(spec.unit) if by_unit else DIMENSIONLESS for spec in features]
@@ -216,39 +199,6 @@ def make_grammar(
     )
     _check_reachable(grammar, target)
     return grammar
-
-
-def _bracket_grammar(
-    features: tuple[FeatureSpec, ...],
-    target: FeatureSpec,
-    columns: NDArray[np.float64],
-    settings: SearchSettings,
-) -> Grammar:
-    """Return the grammar of brackets; outside them, features are added and compared without constants."""
-    goal, number, exponent = (type(name, (), {}) for name in (str(target.unit), "number", "exponent"))
-    places = {spec.name: place for place, spec in enumerate(features)}
-    brackets = {
-        bracket.hole: bracket_types(bracket, places, columns, settings.prior_weight)
-        for bracket in settings.brackets
-    }
-    bare = [
-        Leaf(VARIABLE + 256 * place, goal, name, name)
-        for name, place in places.items()
-        if features[place].unit == target.unit
-    ]
-    combining = [Operation(name, [goal, goal], goal) for name in ("add", "max", "min")]
-    nodes = [node for bracket in brackets.values() for node in bracket.nodes()]
-    primitive_set = _primitive_set(goal, *_split([*combining, *bare, *nodes]), settings)
-    return Grammar(
-        primitive_set, goal, number, exponent, number, True, frozenset(places), {}, number, {}, brackets
-    )
-
-
-def _split(nodes: Iterable[Node]) -> tuple[list[Operation], list[Leaf]]:
-    """Return the operations and the leaves among nodes."""
-    found = list(nodes)
-    operations = [node for node in found if isinstance(node, Operation)]
-    return operations, [node for node in found if isinstance(node, Leaf)]
 
 
 def _check_reachable(grammar: Grammar, target: FeatureSpec) -> None:

@@ -33,12 +33,9 @@ def tables_of(grammar: Grammar) -> GrammarTables:
         anywhere=_kinds(node for share in anywhere for node in share),
         after=_kinds(node for share in after for node in share),
         target=types[grammar.target],
-        # Brackets have factors instead.
-        number=types.get(number, -1),
-        fixed=types[grammar.fixed] if grammar.fixed else -1,
+        number=types[number],
         power=_kind(grammar.operation("pow", number, number, grammar.exponent)),
         exponential=_kind(grammar.operation("exp", number, grammar.logarithm)),
-        in_brackets=int(bool(grammar.brackets)),
         number_count=len(numbers),
         exponent_count=len(grammar.leaves(grammar.exponent)),
         share_count=len(shares),
@@ -76,12 +73,9 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
     """Return the tables with a row per type, and the lists of its operations and leaves."""
     operations: list[list[Operation]] = [grammar.operations(ret) for ret in types]
     leaves = [grammar.leaves(ret) for ret in types]
-    factors = [grammar.factor_of(ret) for ret in types]
     found = {
-        "sum": [None if ret is grammar.fixed else grammar.operation("add", ret, ret, ret) for ret in types],
-        "product": [
-            grammar.operation("mul", ret, ret, factor) for ret, factor in zip(types, factors, strict=True)
-        ],
+        "sum": [grammar.operation("add", ret, ret, ret) for ret in types],
+        "product": [grammar.operation("mul", ret, ret, grammar.number) for ret in types],
         "with_share": [
             grammar.operation("mul", ret, ret, grammar.share) if grammar.shares else None for ret in types
         ],
@@ -94,7 +88,6 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
         | {
             # A type without any tree is no part of one.
             "depth": np.array([min(depth, 99) for depth in grammar.least_depth.values()], np.int64),
-            "factor": np.array([types.get(factor, -1) for factor in factors]),
         }
     )
 

@@ -52,7 +52,6 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "polish_steps": (0, 10_000),
     "exponent_limit": (0.0, 100.0),
     "shrinkage": (0.0, 1e6),
-    "prior_weight": (0.0, 1e6),
     "threads": (1, 1_024),
 }
 # Names that a setting may have, with the word for one of them.
@@ -98,13 +97,9 @@ class Constraint:
             raise unknown_name("kind of constraint", self.kind, CONSTRAINT_KINDS)
 
 
-#: Standard deviation of the prior of a weight, as a share of its expected value.
-WEIGHT_DEVIATION = 1.5
-
-
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a bracket: feature ** c, or exp(c * feature), of a pure number.
+    """A factor of a sum of times: feature ** c, or exp(c * feature), of a pure number.
 
     Parameters
     ----------
@@ -145,57 +140,6 @@ class Factor:
                 f"expected low <= expected <= high for the factor of {self.feature}, "
                 f"got {self.low}, {self.expected}, {self.high}"
             )
-
-
-@dataclass(frozen=True)
-class Bracket:
-    """The terms and factors that one hole of a template may hold.
-
-    Parameters
-    ----------
-    hole : str
-        Name of the hole in the template.
-    terms : tuple of (str, float)
-        Features in the target's unit that may be added, with the weight expected of each.
-    factors : tuple of Factor
-        Factors that may multiply the sum or parts of it.
-    required : tuple of str
-        Features of terms and factors that every formula keeps, because work that exists costs time.
-    deviation : float, optional
-        Standard deviation of the prior of a weight, as a share of its expected value; by default 1.5.
-
-    Raises
-    ------
-    UnknownNameError
-        If a required feature is neither that of a term nor that of a factor.
-    InputError
-        If there is no term, or an expected weight or the deviation is not positive.
-
-    Examples
-    --------
-    >>> Bracket("hole_copy", (("input_copy_s", 4.0),)).terms
-    (('input_copy_s', 4.0),)
-    """
-
-    hole: str
-    terms: tuple[tuple[str, float], ...]
-    factors: tuple[Factor, ...] = ()
-    required: tuple[str, ...] = ()
-    deviation: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check the values that a search would otherwise ignore or divide by."""
-        if not self.terms:
-            raise InputError(f"expected at least one term in the bracket {self.hole!r}, got none")
-        if self.deviation is not None and not 0.0 < self.deviation < math.inf:
-            raise InputError(f"expected a deviation above 0 in {self.hole!r}, got {self.deviation}")
-        for name, expected in self.terms:
-            if not 0.0 < expected < math.inf:
-                raise InputError(f"expected a weight above 0 for {name} in {self.hole!r}, got {expected}")
-        known = [*(name for name, _ in self.terms), *(factor.feature for factor in self.factors)]
-        for name in self.required:
-            if name not in known:
-                raise unknown_name(f"term or factor of the bracket {self.hole!r}", name, known)
 
 
 # One flat list rather than nested groups: settings are stored field by field in the provenance of every
@@ -272,11 +216,6 @@ class SearchSettings:
     template : Expression, optional
         Expression with holes, which are variables called `hole`, `hole_1`, and so on: only the holes evolve,
         and the template's constants are fitted.
-    brackets : tuple of Bracket
-        What each hole of the template may hold; without any, a hole holds anything that the grammar allows.
-    prior_weight : float
-        Weight of a constant one standard deviation from the value that its bracket expects, against the mean
-        loss of the rows.
     nesting_limits : tuple of (str, str, int)
         Outer operator, inner operator, and how often the inner one may occur inside the outer one.
     constant_ranges : tuple of (str, float, float)
@@ -331,8 +270,6 @@ class SearchSettings:
     forbidden_features: tuple[str, ...] = ()
     seeds: tuple[Expression, ...] = ()
     template: Expression | None = None
-    brackets: tuple[Bracket, ...] = ()
-    prior_weight: float = 2e-3
     nesting_limits: tuple[tuple[str, str, int], ...] = ()
     constant_ranges: tuple[tuple[str, float, float], ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -363,8 +300,6 @@ class SearchSettings:
             for name in (outer, inner):
                 check_name("operator", name, OPERATORS)
         self._check_pairs()
-        if self.brackets and self.template is None:
-            raise InputError("expected a template with the holes of the brackets, got none")
         if self.evaluations is None and self.limit_seconds is None:
             raise InputError("expected a budget, got none: set evaluations or limit_seconds")
 

@@ -1,6 +1,7 @@
 """Recipes of docs/architecture.md, carried out on a copy: added lines reach every output and the study."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -51,46 +52,66 @@ def run(tmp_path_factory):
     add(root / "validate/metrics.py", metric, before='    "rmse_s": ')
     environment = {**os.environ, "PYTHONPATH": str(root / "links"), "COLUMNS": "200"}
 
-    def run(*words, code=""):
-        words = ("-c", code) if code else words
+    def run(*words):
         done = subprocess.run(
-            [sys.executable, *words], cwd=root, env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "-P", *words],
+            cwd=root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout
 
-    run("-P", str(root / "tools" / "link_tree.py"), str(root / "links"))
-    run("-P", str(root / "tools" / "checksums.py"))
+    run(str(root / "tools" / "link_tree.py"), str(root / "links"))
+    run(str(root / "tools" / "checksums.py"))
     return run
+
+
+# Commands in one process: to start one takes longer than most of them.
+COMMANDS = """
+import shlex, sys
+from trainlaw.app.cli import app
+for line in sys.argv[1:]:
+    app(shlex.split(line), standalone_mode=False)
+"""
+
+
+def commands(run, *lines):
+    """What these commands print, one after the other."""
+    return run("-c", COMMANDS, *lines)
 
 
 @pytest.mark.slow
 def test_a_feature_is_listed_predicted_validated_and_exported(run, tmp_path):
-    assert "l_P" in run("-P", "-m", "trainlaw", "features", NAME)
-    place = tmp_path / "run"
-    words = ("h100", "--formula", f"3 * {NAME} + 2 * total_compute_s", "--split", "cnn", "--folds", "2")
-    assert NAME in run("-P", "-m", "trainlaw", "validate", *words, "--out", str(place))
-    asked = ("--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--formula", str(place))
-    assert "iteration time" in run("-P", "-m", "trainlaw", "predict", *asked)
-    for name in ("law.html", "law.py"):
-        run("-P", "-m", "trainlaw", "export", str(place), "--out", str(tmp_path / name))
-        assert NAME in (tmp_path / name).read_text(encoding="utf-8")
+    place, law = tmp_path / "run", shlex.quote(f"3 * {NAME} + 2 * total_compute_s")
+    printed = commands(
+        run,
+        f"features {NAME}",
+        f"validate h100 --formula {law} --split cnn --folds 2 --out {place}",
+        f"predict --cnn resnet50 --gpu T4 --batch 64 --formula {place}",
+        *(f"export {place} --out {tmp_path / name}" for name in ("law.html", "law.py")),
+    )
+    assert "l_P" in printed and f"3 * {NAME}" in printed and "iteration time" in printed
+    for path in (tmp_path / "law.html", tmp_path / "law.py", place / "report.html"):
+        assert NAME in path.read_text(encoding="utf-8")
     with zipfile.ZipFile(place / "formula.xlsx") as workbook:
         assert NAME in workbook.read("xl/sharedStrings.xml").decode()
-    assert NAME in (place / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_an_amount_of_work_is_searched_over_and_starred(run):
-    printed = run("-P", "-m", "trainlaw", "features", "probe_").splitlines()
+    printed = commands(run, "features probe_").splitlines()
     starred = {name: line.startswith("*") for line in printed for name in (NAME, AMOUNT) if name in line}
     # A feature alone is not searched over.
     assert starred == {NAME: False, AMOUNT: True}
     found = run(
-        code="from trainlaw.app.studies.definition import definition_of, read_study_table\n"
+        "-c",
+        "from trainlaw.app.studies.definition import definition_of, read_study_table\n"
         "from trainlaw.app.studies.study import searched_formula\n"
         "asked = definition_of({'table': 'fp32-2026', 'evaluations': 100}, 'a test')\n"
-        "print(searched_formula(read_study_table(asked), asked).text())"
+        "print(searched_formula(read_study_table(asked), asked).text())",
     )
     # Required, as all work is.
     assert AMOUNT in found
@@ -98,17 +119,14 @@ def test_an_amount_of_work_is_searched_over_and_starred(run):
 
 
 @pytest.mark.slow
-def test_a_gpu_is_shown_and_predicted_for(run):
-    assert "TU104" in run("-P", "-m", "trainlaw", "gpus", "show", "Probe 9000")
-    assert "Probe 9000" in run(
-        *("-P", "-m", "trainlaw", "predict", "--cnn", "resnet50", "--batch", "64", "--gpu", "Probe 9000")
+def test_a_gpu_is_shown_and_predicted_for_and_a_baseline_and_a_metric_stand_in_a_study(run, tmp_path):
+    printed = commands(
+        run,
+        "gpus show 'Probe 9000'",
+        "predict --cnn resnet50 --batch 64 --gpu 'Probe 9000'",
+        "validate h100 --formula '3 * total_compute_s' --split cnn --against probe,null_compute"
+        f" --out {tmp_path / 'run'}",
     )
-
-
-@pytest.mark.slow
-def test_a_baseline_and_a_metric_stand_in_a_study(run, tmp_path):
-    words = ("h100", "--formula", "3 * total_compute_s", "--split", "cnn", "--against", "probe,null_compute")
-    printed = run("-P", "-m", "trainlaw", "validate", *words, "--out", str(tmp_path / "run"))
-    assert "a probe" in printed
+    assert "TU104" in printed and "iteration time" in printed and "a probe" in printed
     header = (tmp_path / "run" / "errors.csv").read_text(encoding="utf-8").splitlines()[0]
     assert "probe_s" in header.split(",")

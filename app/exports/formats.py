@@ -9,23 +9,7 @@ from trainlaw.app.models.scopes import handling
 from trainlaw.formulas import Formula, InputError, save_formula
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import write_bytes_atomically, write_text_atomically
-from trainlaw.formulas.printers import (
-    print_c_function,
-    print_javascript,
-    print_julia,
-    print_latex,
-    print_python_function,
-    print_r,
-)
-
-#: Functions of features, without tables.
-FUNCTIONS: Mapping[str, Callable[[Formula], str]] = {
-    ".py": print_python_function,
-    ".js": print_javascript,
-    ".c": print_c_function,
-    ".R": print_r,
-    ".jl": print_julia,
-}
+from trainlaw.formulas.printers import FUNCTIONS, print_latex
 
 
 # A writer loads its room when it is used: a workbook needs XlsxWriter, which is slow to load.

@@ -14,6 +14,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 40.0, 390.0, 30.0, 230.0
 _BAR, _NAMES = 12.0, 190.0  # height of a bar, and where bars begin, in user units
 _MOST_BARS = 30
 _LETTERS = 36  # of a name to the left of a bar
+_LETTER = 6.2  # width of a letter in the legend, in user units, generously
 
 
 def front_plot(rows: Sequence[FrontRow], link: str = "") -> str:
@@ -73,20 +74,23 @@ def _legend(controls: Sequence[str]) -> list[str]:
         ("evolved", "evolved"),
         *((title_of(name), f"control r{n + 1}") for n, name in enumerate(controls)),
     ]
-    parts, left = list[str](), _LEFT
+    parts, left, up = list[str](), _LEFT, 8.0
     for title, kind in named:
+        width = 22 + _LETTER * len(title)
+        if left + width > svg.WIDTH:
+            left, up = _LEFT, up + 12
         parts += [
-            svg.path([(left, 12), (left + 12, 12)], kind),
-            svg.text(left + 15, 15.5, title, "start", "tick"),
+            svg.path([(left, up), (left + 12, up)], kind),
+            svg.text(left + 15, up + 3, title, "start", "tick"),
         ]
-        left += 24 + 5.2 * len(title)
+        left += width
     return parts
 
 
 def support_plot(support: Sequence[Support]) -> str:
     """Return the shares of inclusion as SVG, a bar for each amount or factor, in their order."""
     shown = support[:_MOST_BARS]
-    across, bottom = svg.LinearAxis(0, 100, _NAMES, _RIGHT), 8 + _BAR * len(shown)
+    across, bottom = svg.LinearAxis(0, 100, _NAMES, _RIGHT - 10), 8 + _BAR * len(shown)
     parts = []
     for tick in (0, 25, 50, 75, 100):
         parts.append(svg.line(across(tick), 4, across(tick), bottom, "grid"))

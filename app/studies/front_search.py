@@ -8,11 +8,10 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.front import EVOLVED
+from trainlaw.app.studies.estimators import FormulaFit, end_if_given_up
 from trainlaw.app.studies.front import EVOLVED_SEED
-from trainlaw.app.studies.search import FormulaSearch, SearchReporter
 from trainlaw.app.studies.skeleton import LawFit
 from trainlaw.datasets import feature_specs
-from trainlaw.evolve import SearchSettings
 from trainlaw.evolve.front.genomes import Genome
 from trainlaw.evolve.front.search import FrontSearch, FrontSettings
 from trainlaw.evolve.front.space import Space
@@ -45,7 +44,7 @@ class FrontSpace:
     fit: Callable[[], LawFit]
 
 
-class FrontFit(FormulaSearch):
+class FrontFit(FormulaFit):
     """Finds formulas of few constants: one per size, and in `formula_` the one chosen among them.
 
     sizes : their numbers of constants. compares_few : whether a search compares formulas by few of the rows,
@@ -56,7 +55,6 @@ class FrontFit(FormulaSearch):
         self, space: FrontSpace, settings: FrontSettings, sizes: tuple[int, ...], compares_few: bool = False
     ) -> None:
         """Keep space, settings and sizes."""
-        super().__init__(SearchSettings())
         self.space, self.front_settings, self.sizes = space, settings, sizes
         self.compares_few = compares_few
         self.division_columns = space.fit().division_columns
@@ -75,7 +73,7 @@ class FrontFit(FormulaSearch):
             settings,
             scope=skeleton.scope,
             law=self.space.law,
-            progress=SearchReporter(),
+            progress=end_if_given_up,
         )
         columns = {name: rows.X[name] for name in self.space.space.features}
         self._search = search.fit(

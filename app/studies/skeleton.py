@@ -11,17 +11,19 @@ exponents are drawn to the values that the rules expect, which they keep where n
 runs count how much, and what was tuned on what, is said in docs/explanation/law.md.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import FIT_ONLY, FormulaSearch, evolved
+from trainlaw.app.studies.estimators import FormulaFit
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.work import resources, works
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.evolve import Bracket, Factor
+from trainlaw.evolve.form import fitted, form_of
 from trainlaw.formulas import Expression, FeatureSpec, Formula, variables
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import RUN
@@ -37,15 +39,6 @@ COMPARED_PER_CELL = 4
 _BOUNDS = ("least_time_s",)
 # What the device does not wait for: it is added behind the maximum of device and host.
 _AFTER = "copy"
-# Deviations of less than a factor of exp(0.35) count by their square, larger ones by their size; half of the
-# usual weight of the priors. Both chosen on the error with each GPU group held out.
-_OF_RUNS: Mapping[str, Any] = {
-    "max_nodes": 150,
-    "loss_width": 0.35,
-    "prior_weight": 1e-3,
-}
-#: The most weights and exponents that a law may have.
-_MOST_CONSTANTS = 60
 
 #: Weight of the priors where fewer than twenty GPUs were measured, chosen from 0.0005 to 0.03. Several GPUs:
 #: 10.2, 9.2 and 9.6 % with GPU groups, CNNs and sources held out instead of 10.3, 9.3 and 9.7 with the usual
@@ -53,47 +46,62 @@ _MOST_CONSTANTS = 60
 PRIOR_WEIGHT_OF_FEW_GPUS = 4e-3
 
 
-def bracket(
-    hole: str,
-    terms: Iterable[tuple[str, float]],
-    factors: Iterable[Factor] = (),
-    deviation: float | None = None,
-) -> Bracket:
-    """Return a bracket whose terms and factors are all required."""
-    terms, factors = tuple(terms), tuple(factors)
-    required = (*(name for name, _ in terms), *(factor.feature for factor in factors))
-    return Bracket(hole, terms, factors, required, deviation)
-
-
 def by_rules(resource: str) -> Bracket:
     """Return the bracket of a resource: its work, with the weights to expect, and its factors."""
-    terms = [(work.name, work.expected) for work in works() if work.resource == resource]
-    return bracket(f"hole_{resource}", terms, factors_of(resource))
-
-
-def factors_of(resource: str) -> tuple[Factor, ...]:
-    """Return the factors of a resource, with their bounds and the exponents to expect."""
-    return tuple(
+    terms = tuple((work.name, work.expected) for work in works() if work.resource == resource)
+    factors = (
         Factor(factor.feature, factor.low, factor.high, factor.expected, factor.kind)
         for factor in resources()[resource].factors
     )
+    return Bracket(f"hole_{resource}", terms, tuple(factors))
+
+
+def stated_brackets(law: str) -> tuple[Bracket, ...]:
+    """Return the brackets of a law that `terms.csv` states row by row, in their order."""
+    parts: dict[str, list[Mapping[str, str]]] = {}
+    for row in read_data_rows("terms.csv"):
+        if row["law"] == law:
+            parts.setdefault(row["part"], []).append(row)
+    return tuple(
+        Bracket(
+            f"hole_{part}",
+            tuple((row["feature"], float(row["weight"])) for row in rows if "weight" in row),
+            tuple(_factor(row) for row in rows if "kind" in row),
+            next((float(row["deviation"]) for row in rows if "deviation" in row), Bracket.deviation),
+        )
+        for part, rows in parts.items()
+    )
+
+
+def _factor(row: Mapping[str, str]) -> Factor:
+    low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
+    return Factor(row["feature"], low, high, expected, row["kind"])
 
 
 @dataclass(frozen=True)
 class Skeleton:
     """What a law is made of: the only maker of brackets.
 
-    brackets : what each hole of `template` holds. target, scope : what the formula models. settings : of its
-    fit, by name. is_balanced : whether runs weigh by
-    the number of runs of their GPU group, architecture and precision, and few are drawn of many.
+    brackets : what each hole of `template` holds. target, scope : what the formula models. loss_width :
+    logarithm of the deviation below which deviations count by their square, larger ones by their size.
+    prior_weight : weight of a squared deviation from an expected constant, in standard deviations. Both were
+    chosen on the error with each GPU group held out. is_balanced : whether runs weigh by the number of runs
+    of their GPU group, architecture and precision, and few are drawn of many. base, floor, after : what
+    formulas of few constants have besides their amounts, as of `Space`, as text, "" for none. given : amounts
+    of the law in these.
     """
 
     brackets: tuple[Bracket, ...]
     template: Expression
     target: FeatureSpec = TARGET
     scope: str = RUN
-    settings: Mapping[str, Any] = field(default_factory=lambda: _OF_RUNS)
+    loss_width: float = 0.35
+    prior_weight: float = 1e-3
     is_balanced: bool = True
+    base: str = ""
+    floor: str = ""
+    after: str = ""
+    given: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -114,12 +122,14 @@ class Skeleton:
         return tuple(name for name in names if name in X and np.isfinite(X[name]).all())
 
 
-_DEVICE = tuple(name for name in resources() if name != _AFTER)
+_FLOOR = "max(host_s, least_time_s)"
+_DEVICE = " + ".join(f"hole_{name}" for name in resources() if name != _AFTER)
 RUN_SKELETON = Skeleton(
     tuple(map(by_rules, resources())),
-    parse_text(
-        f"max({' + '.join(f'hole_{name}' for name in _DEVICE)}, max(host_s, least_time_s)) + hole_{_AFTER}"
-    ),
+    parse_text(f"max({_DEVICE}, {_FLOOR}) + hole_{_AFTER}"),
+    floor=_FLOOR,
+    after="4 * input_copy_s",
+    given=("input_copy_s",),
 )
 
 
@@ -127,26 +137,24 @@ class TrainingRows(NamedTuple):
     """The rows that a formula is fitted to.
 
     X : features, (n_rows, k). y : seconds, and groups : (n_rows,). weights : beyond those of GPU groups,
-    (n_rows,), None for the same. further_groups : labels that also divide the rows, each (n_rows,). few : the
-    places of fewer rows, which suffice to compare formulas; None for all.
+    (n_rows,), None for the same. few : the places of fewer rows, which suffice to compare formulas; None for
+    all.
     """
 
     X: pd.DataFrame
     y: np.ndarray
     groups: np.ndarray
     weights: np.ndarray | None
-    further_groups: list[np.ndarray]
     few: np.ndarray | None = None
 
 
-class LawFit(FormulaSearch):
+class LawFit(FormulaFit):
     """Fits the law of a skeleton: all of its weights and exponents, without a search."""
 
-    division_columns: tuple[str, ...] = ("source", "cnn_family", "cnn_base")
+    division_columns: tuple[str, ...] = ("cnn_base",)
 
     def __init__(self, skeleton: Skeleton = RUN_SKELETON) -> None:
         """Keep the skeleton."""
-        super().__init__(FIT_ONLY)
         self.skeleton = skeleton
 
     def fit(
@@ -162,38 +170,34 @@ class LawFit(FormulaSearch):
     def fitted(self, rows: TrainingRows) -> Formula:
         """Return the law of some rows."""
         skeleton = self.skeleton
-        settings = replace(
-            self.settings,
-            template=skeleton.template,
-            brackets=skeleton.brackets,
-            max_constants=_MOST_CONSTANTS,
-            **skeleton.settings,
+        columns = {name: rows.X[name].to_numpy(dtype=float) for name in skeleton.names}
+        form = form_of(skeleton.template, skeleton.brackets, columns, skeleton.prior_weight)
+        width = skeleton.loss_width
+        expression, loss = fitted(form, columns, rows.y, rows.groups, rows.weights, loss_width=width)
+        return Formula(
+            expression,
+            feature_specs(skeleton.names),
+            skeleton.target,
+            ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
+            provenance={"training_loss": loss},
+            scope=skeleton.scope,
         )
-        search = evolved(feature_specs(skeleton.names), skeleton.target, settings, skeleton.scope)
-        X = rows.X[list(skeleton.names)]
-        search.fit(X, rows.y, rows.groups, sample_weight=rows.weights, further_groups=rows.further_groups)
-        return search.formula_
 
     def training(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None
     ) -> TrainingRows:
         """Return the rows to fit, few of each architecture on each GPU group; arguments as of `fit`."""
         if not self.skeleton.is_balanced:
-            return TrainingRows(X, y, groups, None, [])
-        frame = pd.DataFrame() if divisions is None else divisions
-        labels = {str(name): frame[name].to_numpy(dtype=str) for name in frame}
-        architectures, few = labels.pop("cnn_base", None), None
-        if architectures is None:
+            return TrainingRows(X, y, groups, None)
+        if divisions is None or "cnn_base" not in divisions:
             rows = rows_drawn(groups)
-            weights = class_weights(X.iloc[rows])
-        else:
-            cells = np.char.add(groups.astype(str), architectures)
-            rows = rows_drawn(cells, RUNS_PER_CELL)
-            weights = class_weights(X.iloc[rows]) * group_weights(cells[rows])
-            classes = X[list(CLASS_FEATURES)].iloc[rows].astype(str).agg("|".join, axis=1)
-            few = rows_drawn(np.char.add(cells[rows], classes.to_numpy(dtype=str)), COMPARED_PER_CELL)
-        dividing = [label[rows] for label in labels.values() if len(np.unique(label[rows])) > 1]
-        return TrainingRows(X.iloc[rows], y[rows], groups[rows], weights, dividing, few)
+            return TrainingRows(X.iloc[rows], y[rows], groups[rows], class_weights(X.iloc[rows]))
+        cells = np.char.add(groups.astype(str), divisions["cnn_base"].to_numpy(dtype=str))
+        rows = rows_drawn(cells, RUNS_PER_CELL)
+        weights = class_weights(X.iloc[rows]) * group_weights(cells[rows])
+        classes = X[list(CLASS_FEATURES)].iloc[rows].astype(str).agg("|".join, axis=1)
+        few = rows_drawn(np.char.add(cells[rows], classes.to_numpy(dtype=str)), COMPARED_PER_CELL)
+        return TrainingRows(X.iloc[rows], y[rows], groups[rows], weights, few)
 
     def completed(self, formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
         """Return what a formula of the skeleton becomes for this kind of study; arguments as of `fit`."""

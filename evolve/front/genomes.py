@@ -91,21 +91,30 @@ def is_covered(genome: Genome, space: Space) -> bool:
 def to_expression(genome: Genome, constants: NDArray[np.float64], space: Space) -> Expression:
     """Return the formula of a genome; constants : (n_constants,), as they are ordered in a genome.
 
-    Amounts with the same weight and the same factors are in one sum.
+    Amounts with the same factors are in one bracket, and in it those with the same weight in one sum.
     """
-    sums: dict[tuple[int, float, tuple[int, ...]], list[int]] = {}
+    brackets: dict[tuple[int, ...], dict[tuple[int, float], list[str]]] = {}
     for amount, weight in genome.terms:
         inside = tuple(i for i, power in enumerate(genome.powers) if amount in power.amounts)
         rule = space.amounts[amount].weight if weight == BY_RULE else 1.0
-        sums.setdefault((weight, rule, inside), []).append(amount)
-    exponents = exponents_of(genome, constants, space)
-    terms = []
-    for (weight, rule, inside), amounts in sums.items():
-        factor = rule if weight == BY_RULE else float(np.exp(constants[weight - 1]))
-        added = " + ".join(space.amounts[place].feature for place in amounts)
+        sums = brackets.setdefault(inside, {})
+        sums.setdefault((weight, rule), []).append(space.amounts[amount].feature)
+    exponents, found = exponents_of(genome, constants, space), []
+    for inside, sums in brackets.items():
+        terms = " + ".join(
+            f"{_weight_of(number, rule, constants) * space.scale!r} * ({' + '.join(names)})".removeprefix(
+                "1.0 * "
+            )
+            for (number, rule), names in sums.items()
+        )
         powers = "".join(_power_text(space, genome.powers[i].factor, exponents[i]) for i in inside)
-        terms.append(f"{factor * space.scale!r} * ({added}){powers}".removeprefix("1.0 * "))
-    return _around(parse_text(" + ".join(terms)), space)
+        found.append(f"({terms}){powers}" if powers else terms)
+    return _around(parse_text(" + ".join(found)), space)
+
+
+def _weight_of(number: int, rule: float, constants: NDArray[np.float64]) -> float:
+    """Return a weight: by rule, or the fitted one of that number."""
+    return rule if number == BY_RULE else float(np.exp(constants[number - 1]))
 
 
 def exponents_of(genome: Genome, constants: NDArray[np.float64], space: Space) -> list[float]:

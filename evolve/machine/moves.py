@@ -55,7 +55,7 @@ class GrammarTables(Packed):
     whether it has one; share, of the feature; positive, whether the feature is.
     Per type: operations, leaves, as lists one after another that begin at `..._start` (n_types + 1,); depth,
     of the smallest tree; sum, product and with_share, the operations that add two, multiply by a factor and
-    by a share; factor, type of its factors. numbers, exponents : leaves of features and of exponents from
+    by a share. numbers, exponents : leaves of features and of exponents from
     which factors are made. anywhere, after : nodes of each share (5 n_shares,), as a number and after an
     amount.
     """
@@ -252,8 +252,6 @@ def cross(tree: Tree, other: Tree, tables: GrammarTables) -> None:
     """Replace a proper subtree by one of the same type from `other`. Source: Koza, 1992."""
     begin = 1 + below(tree, tree.length[0] - 1)
     ret = tables.ret[tree.kinds[begin]]
-    if ret == tables.fixed:
-        return
     taken = draw_place(tree, other, 1, tables.ret, ret)
     if taken >= 0:
         put(tree, begin, end_of(tree, begin, tables), other, taken, end_of(other, taken, tables))
@@ -264,8 +262,6 @@ def replace_subtree(tree: Tree, part: Tree, tables: GrammarTables) -> None:
     """Replace a subtree by a small random one (DEAP's uniform mutation)."""
     begin = below(tree, tree.length[0])
     ret = tables.ret[tree.kinds[begin]]
-    if ret == tables.fixed:
-        return
     part.length[0] = 0
     grow(ret, 1 + below(tree, 3), part, tables, tree)
     put(tree, begin, end_of(tree, begin, tables), part, 0, part.length[0])
@@ -306,7 +302,7 @@ def keep_argument(tree: Tree, least: int, tables: GrammarTables) -> None:
         ret = tables.ret[kind]
         same = ret == tables.first[kind] or ret == tables.second[kind]
         # With a single argument enough, the whole tree stays.
-        if tables.arity[kind] >= least and same and ret != tables.fixed and (i or least == 2):
+        if tables.arity[kind] >= least and same and (i or least == 2):
             tree.places[found] = i
             found += 1
     i = one_of(tree, found)
@@ -355,9 +351,7 @@ def add_term(tree: Tree, part: Tree, tables: GrammarTables) -> None:
 @compiled
 def swap_leaf(tree: Tree, tables: GrammarTables) -> None:
     """Replace a leaf by another of the same type."""
-    i = draw_place(tree, tree, 0, tables.arity, 0)
-    if tables.ret[tree.kinds[i]] != tables.fixed:
-        put_leaf(tree, i, tables)
+    put_leaf(tree, draw_place(tree, tree, 0, tables.arity, 0), tables)
 
 
 @compiled
@@ -417,8 +411,6 @@ def wrap(tree: Tree, part: Tree, tables: GrammarTables) -> None:
     if tables.with_share[ret] >= 0 and uniform(tree) < SHARE_OF_SHARES:
         operation = tables.with_share[ret]
         append_share(part, tables.after, below(tree, tables.share_count), tables, tree)
-    elif tables.in_brackets:
-        grow(tables.factor[ret], 2, part, tables, tree)
     else:
         append_factor(part, tables, tree)
     surround(tree, i, operation, part, tables)
@@ -459,19 +451,19 @@ def widen_factor(tree: Tree, part: Tree, tables: GrammarTables) -> None:
 
 @compiled
 def move(number: int, tree: Tree, part: Tree, tables: GrammarTables) -> None:
-    """Change a tree by one of `MOVES`; brackets keep their leaves' signatures and their surroundings."""
+    """Change a tree by one of `MOVES`."""
     if number == 0:
         replace_subtree(tree, part, tables)
-    elif number == 6 or (number == 1 and tables.in_brackets):
-        swap_leaf(tree, tables)
     elif number == 1:
         replace_node(tree, tables)
     elif number == 2 or number == 5:
         keep_argument(tree, 1 + int(number == 5), tables)
-    elif number == 3 and not tables.in_brackets:
+    elif number == 3:
         hoist(tree, tables)
     elif number == 4:
         add_term(tree, part, tables)
+    elif number == 6:
+        swap_leaf(tree, tables)
     elif number == 7:
         shake_constant(tree, tables)
     elif number == 8:

@@ -102,9 +102,6 @@ def start_island(problem: Problem, number: int) -> Island:
         np.random.default_rng(seed if number == 0 else [seed, number]),
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
-    if settings.brackets:
-        # The ends of the space, between which a search of few optional terms moves: all terms and the least.
-        seeds += [problem.structure.whole(), problem.structure.least()]
     first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
     _admit(island, problem, first)
     return island
@@ -115,10 +112,10 @@ def _first_tree(problem: Problem, random: Random) -> Individual:
     structure = problem.structure
     for _ in range(MOST_ATTEMPTS):
         if structure.template:
-            tree = structure.filled(random, problem.settings.max_constants)
+            tree = structure.filled(random)
         else:
             tree = random_tree(problem.grammar, problem.settings.node_limit, random)
-        if is_allowed(tree, problem) if structure.brackets else structure.accepts(tree):
+        if structure.accepts(tree):
             break
     return tree
 

@@ -108,7 +108,7 @@ def _extended(tree: Individual, begin: int, grammar: Grammar) -> Iterator[list[N
     """Yield the subtree plus each leaf of its type, unless it is part of a longer sum."""
     ret = tree[begin].ret
     add = grammar.operation("add", ret, ret, ret)
-    if add is None or ret in (grammar.fixed, grammar.number) or _is_term(tree, begin):
+    if add is None or ret is grammar.number or _is_term(tree, begin):
         return
     whole = tree[tree.searchSubtree(begin)]
     for leaf in grammar.leaves(ret):

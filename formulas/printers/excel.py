@@ -11,9 +11,7 @@ from typing import NamedTuple
 from trainlaw.formulas.algebra.expression import Apply, Expression, fold, substitute
 from trainlaw.formulas.algebra.text import number_text
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import Language, plain_number
-from trainlaw.formulas.printers.naming import as_formula, header, identifiers
 from trainlaw.formulas.printers.steps import named_steps
 
 # Microsoft, "Excel specifications and limits": length of formula contents, nested levels of functions.
@@ -179,22 +177,3 @@ def _cuts(expression: Expression, names: Mapping[str, str]) -> set[tuple[Apply, 
         measured,
     )
     return cuts
-
-
-def print_excel(formula: Formula | Expression) -> str:
-    """Return a list of cells, one "name = formula" per line: helper cells first, the target last.
-
-    The inputs are defined names, the features' names in lower case with the prefix in_, since names such as
-    FP32 or L2 are cell addresses.
-    """
-    formula = as_formula(formula)
-    inputs = [
-        *(spec.name for spec in formula.used_features),
-        *(constant.name for constant in formula.grouped),
-    ]
-    names = {name: f"in_{plain.lower()}" for name, plain in identifiers(inputs, ()).items()}
-    cells = split_for_excel(formula.expression, names, lambda index: f"step_{index + 1}")
-    target = identifiers([formula.target.name], ())[formula.target.name].lower()
-    lines = [*cells.helpers, (f"out_{target}", cells.formula)]
-    comments = "".join(f"# {line}\n" for line in header(formula))
-    return comments + "".join(f"{name} ={text}\n" for name, text in lines)

@@ -1,6 +1,5 @@
 """A formula as a function of a programming language: one renderer, and a table of texts per language."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from trainlaw.formulas.algebra.expression import Expression
@@ -21,8 +20,8 @@ class FunctionForm:
     `between`.
     before_steps : a line. step : a line with {name} and {value}. result : the last lines, with {value}.
     whole : with {comments}, {if_labels}, {helpers}, {name}, {parameters} and {body}. if_labels : only where
-    there are labels. before_helper : before each helper. no_parameters : in place of none. prepared : what is
-    written for an expression. usual_name : of the function.
+    there are labels. before_helper : before each helper. no_parameters : in place of none. usual_name : of
+    the function.
     """
 
     language: Language
@@ -46,12 +45,11 @@ class FunctionForm:
     before_helper: str = ""
     no_parameters: str = ""
     usual_name: str = "predict"
-    prepared: Callable[[Expression], Expression] = lambda expression: expression
 
     def write(self, formula: Formula | Expression, name: str = "") -> str:
         """Return the source of the function of a formula, with the helpers that it calls."""
         formula, language, name = as_formula(formula), self.language, name or self.usual_name
-        steps = named_steps(language.known(self.prepared(formula.expression)))
+        steps = named_steps(language.known(formula.expression))
         features = [spec.name for spec in formula.used_features]
         step_names = [step for step, _ in steps.assignments]
         reserved = {*language.reserved, *language.helpers, name}

@@ -21,7 +21,6 @@ from trainlaw.formulas.algebra.expression import (
 )
 from trainlaw.formulas.algebra.operators import OPERATORS
 from trainlaw.formulas.algebra.text import ATOM, STRENGTHS, SYMBOLS, parse_text
-from trainlaw.formulas.algebra.tidying import folded
 from trainlaw.formulas.errors import check_name
 
 # A number with a sign binds weakest of all: no language reads 2 - -3 or -2^2 alike.
@@ -190,21 +189,3 @@ def hides_infinity(operator: str) -> tuple[bool, ...]:
             any(np.isfinite(row.function(*map(np.float64, point))) for point in product(*choice))
             for choice in choices
         )
-
-
-def known_constants(expression: Expression) -> Expression:
-    """Return the expression with constant parts evaluated, to nan where they are not valid.
-
-    Python raises where a text says 1.0 / 0.0.
-    """
-
-    def known(node: Apply, arguments: tuple[Expression, ...]) -> Expression:
-        numbers = [argument.value for argument in arguments if isinstance(argument, Constant)]
-        if len(numbers) < len(arguments):
-            return Apply(node.operator, arguments)
-        part = folded(node.operator, arguments)
-        # A power function would return 1 for nan to the power 0.
-        lost = isinstance(part, Apply) or any(map(math.isnan, numbers))
-        return Constant(math.nan) if lost else part
-
-    return rebuilt(expression, apply=known)

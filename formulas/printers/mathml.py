@@ -7,7 +7,7 @@ from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.algebra.text import ATOM, STRENGTHS, number_text
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import SIGNED, Language, Piece
-from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
+from trainlaw.formulas.printers.naming import indexed, letter
 
 
 def _call(name: str, arguments: str = "{a}") -> str:
@@ -89,13 +89,3 @@ def mathml_symbols(formula: Formula) -> dict[str, str]:
     """Return the MathML of each feature and grouped constant of a formula, by name."""
     found = {spec.name: mathml_symbol(spec.symbol) for spec in formula.used_features}
     return found | {constant.name: mathml_symbol(indexed(constant.name)) for constant in formula.grouped}
-
-
-def print_mathml(formula: Formula | Expression, digits: int | None = 3) -> str:
-    """Return a math element for a page: the target's symbol, an equals sign and the formula."""
-    formula = as_formula(formula)
-    comments = "".join(f"<!-- {line} -->\n" for line in header(formula))
-    right = mathml_expression(formula.expression, mathml_symbols(formula), digits)
-    left = mathml_symbol(formula.target.symbol)
-    namespace = "http://www.w3.org/1998/Math/MathML"
-    return f'{comments}<math xmlns="{namespace}" display="block">{left}<mo>=</mo>{right}</math>\n'

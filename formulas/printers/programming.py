@@ -1,4 +1,4 @@
-"""A formula as a function of Python, numpy, C, JavaScript, R or Julia: a table of texts per language.
+"""A formula as a function of Python, C, JavaScript, R or Julia: a table of texts per language.
 
 Each printer takes a formula and the name of the function, and returns its source: features in their units in,
 target out. Grouped constants take the group's label as a further argument. The function gives nan where the
@@ -7,10 +7,9 @@ formula is not valid. Those of Python, R and Julia need no package.
 
 import json
 import keyword
-import math
 
 from trainlaw.formulas.printers.functions import FunctionForm
-from trainlaw.formulas.printers.language import Language, calls, known_constants, plain_number
+from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.naming import unicode_literal
 
 PYTHON = Language(
@@ -53,52 +52,6 @@ print_python_function = FunctionForm(
     result="    return finite({value})\nexcept (ArithmeticError, ValueError):\n    return math.nan",
     before_helper="\n\n",
     whole="{comments}import math\n{helpers}\n\ndef {name}({parameters}):\n{body}",
-).write
-
-
-NUMPY = Language(
-    forms={
-        **calls("abs", "sqrt", "cbrt", "square", "exp", "log", "sin", "cos", "tanh", prefix="np."),
-        "cube": "np.power({a}, 3)",
-        "pow": "power({a}, {b})",
-        "min": "np.minimum({a}, {b})",
-        "max": "np.maximum({a}, {b})",
-        "step": "np.heaviside({a}, 0.5)",
-    },
-    finite="finite({a})",
-    helpers={
-        "finite": "def finite(values):\n    return np.where(np.isfinite(values), values, np.nan)\n",
-        # The power functions of C give 1 for nan to the power 0.
-        "power": (
-            "def power(base, exponent):\n"
-            "    known = np.isfinite(base) & np.isfinite(exponent)\n"
-            "    return np.where(known, np.power(base, exponent), np.nan)\n"
-        ),
-        "constants": (
-            "def constants(labels, values, default):\n"
-            "    return np.vectorize(lambda label: values.get(str(label), default), otypes=[float])(labels)\n"
-        ),
-    },
-    number=plain_number(lambda value: repr(value) if math.isfinite(value) else "np.nan"),
-    reserved=frozenset({*keyword.kwlist, "np", "float"}),
-)
-
-
-#: Arrays in, which broadcast as in numpy; labels are an array.
-print_numpy_function = FunctionForm(
-    language=NUMPY,
-    indent="        ",
-    input="{name} = finite(np.asarray({name}, dtype=float))",
-    pair="{key}: {value}",
-    lookup="{name} = constants({label}, {{{pairs}}}, {default})",
-    step="{name} = {value}",
-    result="return finite({value})",
-    before_helper="\n\n",
-    whole=(
-        "{comments}import numpy as np\n{helpers}\n\ndef {name}({parameters}):\n"
-        '    with np.errstate(all="ignore"):\n{body}'
-    ),
-    prepared=known_constants,
 ).write
 
 

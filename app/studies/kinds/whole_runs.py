@@ -1,12 +1,11 @@
 """Formulas of whole iterations on one GPU: the law and formulas of few constants, or a free search."""
 
-from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.inputs.run_tables import find_table
+from trainlaw.app.studies.estimators import evolved
 from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
 from trainlaw.app.studies.kinds.kind import RUNS, StudyKind, StudyRows, study_labels
-from trainlaw.app.studies.search import EvolvedEstimator, evolved
 from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit
 from trainlaw.app.studies.spaces import law_genome, run_space
 from trainlaw.datasets import TARGET, RunTable, feature_specs
@@ -29,7 +28,7 @@ def rows_of_runs(table: RunTable) -> StudyRows:
 CPU_FEATURES = ("sm_count",)
 
 
-def _free_search(rows: StudyRows, settings: SearchSettings) -> Callable[[], EvolvedEstimator]:
+def _free_search(rows: StudyRows, settings: SearchSettings) -> EstimatorFactory:
     """Search over what is known of the skeleton, and over threads where runs on CPUs differ in them."""
     of_threads = set(rows.labels["threads"])
     names = RUN_SKELETON.known(rows.X)

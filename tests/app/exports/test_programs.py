@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from trainlaw.app.exports.formats import FUNCTIONS, export_formula
+from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.exports.program_model import named_model
 from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.models.builtin import BUILT_IN, formula_named
@@ -22,6 +22,7 @@ from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.hardware.possible import lacking
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
+from trainlaw.formulas.printers import FUNCTIONS
 
 pytestmark = pytest.mark.slow
 NODE = shutil.which("node")

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.estimators import evolved
+from trainlaw.app.studies.fits import estimators_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.layer_times import (
     LAYER_TIME_FEATURES,
@@ -18,8 +20,6 @@ from trainlaw.app.studies.kinds.layer_times import (
     read_layer_times,
 )
 from trainlaw.app.studies.material import material_of
-from trainlaw.app.studies.search import evolved
-from trainlaw.app.studies.searches import estimators_of
 from trainlaw.datasets import TARGET
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text

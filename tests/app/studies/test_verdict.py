@@ -10,9 +10,9 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.fits import estimators_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.material import material_of
-from trainlaw.app.studies.searches import estimators_of
 from trainlaw.app.studies.skeleton import LawFit
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.studies.verdict import calibration_advice, formula_verdict, verdict_lines
@@ -135,5 +135,5 @@ def test_a_study_of_a_constant_ends_well_and_says_so(few, tmp_path):
     flat = few.frame.assign(time_s=0.1, time_min_s=none, time_max_s=none)
     options = {"of": "free-runs", "folds": 2, "evaluations": 100, "against": "null_compute,constant"}
     table = RunTable("flat.csv", flat, few.facts)
-    outcome = study_table(table, definition_of(options, "test"), 1, lambda *_: None, lambda *_: None)
+    outcome = study_table(table, definition_of(options, "test"), 1)
     assert study_text(outcome, tmp_path, 1.0).startswith("nothing was learned: ")

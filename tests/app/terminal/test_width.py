@@ -1,6 +1,6 @@
 """Commands that print tables, on a terminal of 80 characters: nothing is wider, and no row is broken.
 
-That of `calibrate`, which takes seconds, is looked at in `models/test_calibration.py`.
+Other commands are looked at where their transcripts are run, in `commands/test_transcripts.py`.
 """
 
 import re
@@ -15,8 +15,6 @@ COMMANDS = [
     "gpus show T4",
     "gpus links",
     "gpus template --out gpus.csv",
-    "cnn list",
-    "cnn list --family efficientnet --sort macs",
     "cnn show resnet50 --explain",
     "cnn layers mobilenet_v2",
     "features",
@@ -24,19 +22,9 @@ COMMANDS = [
     "data list",
     "data show default",
     "data show atlas --gpu V100-SXM2-16GB",
-    "data show cde-layers",
     "data coverage",
     "data noise",
     "data outliers default",
-    "predict --cnn resnet50 --gpu A100-SXM4-40GB --batch 64 --gpus 16 --nodes 2 --epochs 90",
-    "predict --cnn vgg16 --batch 32,64 --all-gpus --gpus 8 --epochs 90 --top 30",
-    "scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64",
-    "plan --cnn resnet50 --within 24h --prices example",
-    "plan --cnn vgg16 --gpu V100-SXM2-16GB --gpus 1,2,4,8,16,32,64",
-    "schedule --cnn googlenet --gpu V100-SXM2-16GB",
-    "many-core --published",
-    "show",
-    "show multi",
     "show xeon-phi-a",
     "show --all",
     "suggest --gpu T4 --cnn alexnet_torch,vgg16 --batch 16 -k 1",

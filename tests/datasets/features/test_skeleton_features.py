@@ -46,6 +46,7 @@ EXPECTED = {
     "linear_fp32_s": 0.0,
     "grouped_conv_simt_s": 0.0,
     "grouped_channels_last_simt_s": 0.0,
+    "grouped_slow_simt_s": 0.0,
     "depthwise_simt_s": 0.0,
     "depthwise_input_simt_s": 0.0,
     "conv_weight_simt_s": 6 * CONV_PARAMS / LANES,

@@ -91,9 +91,9 @@ def searched(method: str = "evolution", **settings: Any) -> FrontSearch:
 
 
 def test_planted_constants_are_found() -> None:
-    """Weights and exponents of the planted formula, without noise."""
+    """Weights and exponents of the planted formula, without noise, up to the pull of the priors."""
     found = fitted(PLANTED, problem(0.0)).constants
-    np.testing.assert_allclose([*np.exp(found[:2]), *found[2:]], [3.0, 1.0, -0.5, 0.7], rtol=2e-2)
+    np.testing.assert_allclose([*np.exp(found[:2]), *found[2:]], [3.0, 1.0, -0.5, 0.7], rtol=4e-2)
 
 
 def test_the_formula_of_a_genome_computes_what_was_fitted() -> None:
@@ -140,6 +140,14 @@ def test_weights_by_rule_and_fixed_exponents_are_written_out() -> None:
     powers = [Power(0, False, frozenset([0])), Power(1, False, frozenset([1]))]
     text = to_text(to_expression(genome_of({0: 1, 1: BY_RULE}, powers, SPACE), np.log([2.0]), SPACE))
     assert text == "max(2 * products_s / cache + 5 * bytes_s * exp(is_amd), host_s) + 4 * copy_s"
+
+
+def test_amounts_with_the_same_factors_are_in_one_bracket() -> None:
+    """A factor is written once, whatever the number of its amounts."""
+    shared = [Power(0, False, frozenset([0, 3]))]
+    genome = genome_of({0: 1, 3: BY_RULE}, shared, SPACE)
+    text = to_text(to_expression(genome, np.log([2.0]), SPACE))
+    assert text == "max((2 * products_s + windows_s) / cache, host_s) + 4 * copy_s"
 
 
 def test_what_few_groups_have_is_no_choice() -> None:

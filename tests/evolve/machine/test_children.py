@@ -8,35 +8,29 @@ from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOST_NODES, MOVES, M
 from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.variation import random_tree, vary
-from trainlaw.evolve.settings import EXPONENTIAL, Bracket, Factor, SearchSettings
+from trainlaw.evolve.settings import SearchSettings
 from trainlaw.formulas import parse_text
 
 COUNT = 60
 
 
 @pytest.fixture
-def bracket_problem(typed_rows, specs):
-    """A template whose first part is scaled by a required power and, at most once, by an exponential."""
+def template_problem(typed_rows, specs):
+    """A template with two holes, where no exponential is inside another maximum twice."""
     columns, y, groups = typed_rows
-    factors = (Factor("ratio", -2.0, 2.0, 0.5), Factor("wide", -2.0, 2.0, 0.5, EXPONENTIAL))
     settings = SearchSettings(
-        template=parse_text("max(hole_device, launch_s) + hole_copy"),
-        brackets=(
-            Bracket("hole_device", (("compute_s", 1.0), ("memory_s", 1.0)), factors, ("compute_s", "ratio")),
-            Bracket("hole_copy", (("launch_s", 1.0),)),
-        ),
-        nesting_limits=(("max", "exp", 1),),
+        template=parse_text("max(hole_device, launch_s) + hole_copy"), nesting_limits=(("max", "exp", 1),)
     )
     return make_problem(columns, y, specs.features, specs.target, settings, groups=groups)
 
 
 @pytest.mark.parametrize("operation", [*range(len(MOVES)), CROSS, MUTATE, AS_SEARCH])
-@pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem", "bracket_problem"])
+@pytest.mark.parametrize("kind", ["typed_problem", "untyped_problem", "template_problem"])
 def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, request):
     problem = request.getfixturevalue(kind)
     grammar, structure = problem.grammar, problem.structure
     trees = [
-        structure.filled(drawing, 24) if structure.template else random_tree(grammar, 15, drawing)
+        structure.filled(drawing) if structure.template else random_tree(grammar, 15, drawing)
         for _ in range(COUNT)
     ]
     parents = forest_of(trees, grammar)

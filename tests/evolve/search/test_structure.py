@@ -55,7 +55,7 @@ def test_trees_follow_the_template_outside_its_holes(typed_rows, specs, text, ac
 def test_filled_templates_are_accepted(typed_rows, specs, drawing):
     problem = problem_with(typed_rows, specs, template=parse_text("max(2 * compute_s, hole)"))
     for _ in range(50):
-        filled = problem.structure.filled(drawing, 24)
+        filled = problem.structure.filled(drawing)
         assert problem.structure.accepts(filled)
         assert all(node.token >= 0 for node in filled)
 

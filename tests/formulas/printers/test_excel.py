@@ -7,7 +7,7 @@ import pytest
 from openpyxl.utils import get_column_letter
 from trainlaw.formulas import Apply, InputError, Variable, evaluate, parse_text
 from trainlaw.formulas.algebra.expression import nodes
-from trainlaw.formulas.printers import excel_expression, print_excel, split_for_excel
+from trainlaw.formulas.printers import excel_expression, split_for_excel
 from trainlaw.formulas.printers.excel import MAX_LENGTH, MAX_LEVELS, _levels
 
 from ...libreoffice import needs_libreoffice, recalculated
@@ -59,8 +59,8 @@ NAMES = [{"x": f"$A{row}", "y": f"$B{row}", "z": f"$C{row}"} for row in range(1,
 
 @pytest.fixture(scope="module")
 def many(random_expressions):
-    """200 random expressions over all operators."""
-    return random_expressions(200, seed=33)
+    """120 random expressions over all operators."""
+    return random_expressions(120, seed=33)
 
 
 def laid_out(expressions, first):
@@ -110,7 +110,7 @@ def test_cells_compute_the_same(many, columns_of_many, books, points, judge):
         printed = [row[column] for row in table]
         compared.append(judge(item, printed, beyond_excel(item, points)))
     valid, invalid = np.sum(compared, axis=0)
-    assert len(many) == 200 and valid > 4_000 and invalid > 2_000
+    assert len(many) == 120 and valid > 2_400 and invalid > 1_200
 
 
 @pytest.mark.slow
@@ -204,12 +204,6 @@ def test_of_parts_alike_in_depth_the_longest_gets_a_cell(text):
     difference = parse_text(text.format(*(" + ".join([name] * 7) for name in names)))
     (helper,) = split_for_excel(difference, names, str).helpers
     assert helper[1].count(names["long"]) == 7
-
-
-def test_printed_list_uses_names_that_are_no_cells():
-    text = print_excel(parse_text("FP32 * L2 + fp32"))
-    assert text.splitlines()[-1] == "out_value =in_fp32 * in_l2 + in_fp32_2"
-    assert "LAMBDA" not in print_excel(parse_text("max(x, y) ^ y"))
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
