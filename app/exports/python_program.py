@@ -2,7 +2,7 @@
 
 import inspect
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -86,6 +86,13 @@ def named_program(formula: Formula) -> str:
     return _rendered(values)
 
 
+def _listed(items: Iterable[object] | Mapping[str, object], indent: int) -> str:
+    """Return the items of a list or dictionary as Python text, one a line."""
+    pairs = items.items() if isinstance(items, Mapping) else ((None, item) for item in items)
+    texts = (f"{name!r}: {item!r}" if name is not None else repr(item) for name, item in pairs)
+    return "\n".join(f"{' ' * indent}{text}," for text in texts)
+
+
 def _rendered(values: Mapping[str, object]) -> str:
     """Return the template filled with values; a name that is missing raises `jinja2.UndefinedError`."""
     environment = Environment(
@@ -97,6 +104,7 @@ def _rendered(values: Mapping[str, object]) -> str:
     )
     environment.filters |= {
         "text": repr,
+        "listed": _listed,
         "texts": lambda items: ", ".join(map(repr, items)),
         "wrapped": _wrapped,
         "number": _number,

@@ -1,30 +1,8 @@
 // The choice that strings by field hold, `texts`, as the form or a link has them.
 const NUMBERS = ["batch", "gpus", "nodes", "largest", "peak", "bandwidth", "images", "epochs"];
-const TICKS = ["has_optimizer", "has_input_copy", "is_tuned", "is_bucketed"];
-const FIELDS = [
-  "formula",
-  "cnn",
-  "precision",
-  "layout",
-  "compilation",
-  "stack",
-  "host-launch",
-  "batch",
-  "gpu",
-  "gpus",
-  "nodes",
-  "largest",
-  "link",
-  "network",
-  "algorithm",
-  "peak",
-  "bandwidth",
-  "images",
-  "epochs",
-  "price",
-  ...FORMULA.grouped.map((_, index) => `group-${index}`),
-  ...TICKS,
-];
+const TICKS = Object.keys(FORMULA.first).filter((id) => ["true", "false"].includes(FORMULA.first[id]));
+const FIELDS = [...Object.keys(FORMULA.first), ...FORMULA.grouped.map((_, index) => `group-${index}`)];
+const linksWithin = (scope) => Object.keys(LINKS).filter((name) => LINKS[name].scope === scope);
 const initial = (id) => FORMULA.first[id] ?? "";
 
 // A forward pass is on one GPU, and inference has no epochs.

@@ -82,18 +82,10 @@ const readAddress = (fragment = location.hash.slice(1)) => {
 };
 const fillLists = () => {
   const fill = (id, names) => field(id).append(...names.map((name) => new Option(name, name)));
-  fill(
-    "precision",
-    Object.keys(PRECISIONS).filter((name) => name !== "default"),
-  );
-  fill(
-    "link",
-    Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"),
-  );
-  fill(
-    "network",
-    Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"),
-  );
+  const precisions = Object.keys(PRECISIONS).filter((name) => name !== "default");
+  fill("precision", precisions);
+  fill("link", linksWithin("node"));
+  fill("network", linksWithin("network"));
   fill("algorithm", Object.keys(ALGORITHMS));
   fill("compilation", Object.keys(FORMULA.launchesLeft));
   searchable("cnn", cnnGroups, changed);
