@@ -35,7 +35,7 @@ class Limit:
         if isinstance(value, bool) or not isinstance(value, Integral if self.is_whole else Real):
             return False
         # Compared as it is: a whole number may be longer than a float holds.
-        return bool(self.least <= value <= self.most)
+        return bool(self.least <= value <= self.most)  # type: ignore[operator]  # Real declares no <= with float
 
 
 @cache
