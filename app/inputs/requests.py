@@ -19,6 +19,7 @@ from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, listed_gpus, n
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
+from trainlaw.datasets.hardware.hosts import hosts
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.instances import instances_by_name
 from trainlaw.datasets.hardware.possible import impossible_setup, impossible_software
@@ -47,6 +48,8 @@ _MOST_MACHINES = 100_000  # that are remembered, 150 MB
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
 _KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
+#: Names of columns that are the arguments of `trainlaw.predict`.
+SHORT_COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px", "classes": "n_classes"}
 _OF_CNN = ("cnn", "input_size_px", "n_classes")
 _FLAGS = ("tuned", "bucketed", "peer_access")
 
@@ -198,6 +201,15 @@ def one_run(
     return _runs_on(named_cnn(cnn, pixels, classes), chosen, [batch], on, catalog)
 
 
+def left_out(request: RunRequest) -> dict[str, str]:
+    """Return the GPUs of --all-gpus that cannot train as asked, by name, and why."""
+    if not request.all_gpus:
+        return {}
+    every = request.selection.of(known_gpus(request.gpu_file))
+    reasons = {gpu.gpu: impossible(gpu, request.setup) for gpu in every}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
 def _runs_on(
     cnn: CnnCounts,
     gpus: Sequence[Gpu],
@@ -257,18 +269,17 @@ def runs_of_csv(
 ) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
-    The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
-    timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
-    those of measured runs and plans. gpus : known GPUs, None for the built-in
-    ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
-    without one; None for PyTorch's default on their GPU.
+    They may be named as in `SHORT_COLUMNS`. The columns input_size_px, n_classes, precision, n_gpus, n_nodes,
+    link, fabric (or network), algorithm, timed_parts, layout, compilation, tuned, host_launch_s, allocation,
+    bucketed and stack may follow, and those of measured runs and plans. gpus : known GPUs, None for the
+    built-in ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision :
+    of rows without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault, and for
     more than `MAX_ROWS` rows.
     """
     with opened_csv(path, MAX_TEXT_BYTES, MAX_ROWS) as (names, rows):
         spread = bool(on) and "gpu" not in names
-        header = (*names, "gpu") if spread else names
-        _check_header(header, path, ())
+        header = _checked_header((*names, "gpu") if spread else names, path, ())
         usual = {"precision": precision} if precision else {}
         reader = _ConfigurationReader(path, header, gpus or known_gpus(), usual)
         return reader.block(((line, [*row, gpu]) for line, row in rows for gpu in on) if spread else rows)
@@ -292,9 +303,9 @@ def run_blocks(request: RunRequest) -> Iterator[tuple[tuple[str, ...], Iterator[
         raise InputError(
             "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
         )
-    with opened_csv(request.file, _MOST_BYTES, _MOST_ROWS) as (header, rows):
+    with opened_csv(request.file, _MOST_BYTES, _MOST_ROWS) as (names, rows):
         place = Path("standard input") if str(request.file) == "-" else request.file
-        _check_header(header, place, request.ignored)
+        header = _checked_header(names, place, request.ignored)
         reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file), usual)
 
         def blocks() -> Iterator[RunTable]:
@@ -318,8 +329,9 @@ def frame_blocks(
     usual : by column what rows have that do not state it. lines : by which messages name the rows; counted
     from 1 by default.
     """
-    name, header = Path("the frame"), list(map(str, frame.columns))
-    _check_header(header, name, ())
+    name = Path("the frame")
+    header = _checked_header(list(map(str, frame.columns)), name, ())
+    frame = frame.set_axis(header, axis=1)
     for column in header:
         if column not in _FLAGS and infer_dtype(frame[column]) == "boolean":
             raise InputError(f"{name}: expected {column} as numbers or texts, got True or False")
@@ -344,7 +356,12 @@ def _cells(column: pd.Series) -> list[str]:
     return [texts[code] for code in codes.tolist()]
 
 
-def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> None:
+def _checked_header(names: Sequence[str], path: Path, ignored: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns without short ones; InputError for what is missing, twice or not known."""
+    header = tuple(SHORT_COLUMNS.get(name, name) for name in names)
+    for name in {*header} & {*SHORT_COLUMNS.values()}:
+        if header.count(name) > 1:
+            raise InputError(f"{path}: expected {name} once, got it twice, with its short name")
     missing = [name for name in _NEEDED if name not in header]
     if missing:
         raise InputError(f"{path}: expected the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}")
@@ -357,6 +374,7 @@ def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> 
             raise InputError(
                 f"{path}: unknown column {shown(name)}: {near} Leave it out with --ignore {name}"
             )
+    return header
 
 
 class _ConfigurationReader:
@@ -487,14 +505,21 @@ _TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs|)"
 
 
 def host_launch_of(text: str) -> float:
-    """Return the seconds of a time, in microseconds where it has no unit; InputError for any other text.
+    """Return the seconds of a time, in microseconds where it has no unit, or of a host of `hosts.csv`.
 
-    >>> host_launch_of("40us"), host_launch_of("0.04 ms"), host_launch_of("40")
-    (4e-05, 4e-05, 4e-05)
+    Raises InputError for any other text.
+
+    >>> host_launch_of("40us"), host_launch_of("0.04 ms"), host_launch_of("40"), host_launch_of("wsl2")
+    (4e-05, 4e-05, 4e-05, 7e-05)
     """
+    if text.strip().lower() in hosts():
+        return hosts()[text.strip().lower()].launch_s
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"expected --host-launch as a time per layer, such as 40us, got {shown(text)}")
+        known = ", ".join(hosts())
+        raise InputError(
+            f"expected --host-launch as a time per layer, such as 40us, or one of {known}, got {shown(text)}"
+        )
     # Divided, because 1e6 is exact and 1e-6 is not: 40us is the number 40e-6.
     return float(match[1]) / {"s": 1.0, "ms": 1e3}.get(match[2], 1e6)
 

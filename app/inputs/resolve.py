@@ -1,5 +1,6 @@
 """The GPUs and CNNs that the user names: known ones, changes of known ones, and custom ones in files."""
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,23 +13,40 @@ from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import shown
 
 _CNN_FILES = (".onnx", ".csv", ".json")
-# Files of models that hold weights or code, from which only their framework makes a graph.
+# Files of models that hold weights or code, from which only their framework makes a graph: lines that do.
+_BY_TORCH = (
+    'import torch; model = {}; torch.onnx.export(model.eval(), torch.zeros(1, 3, 224, 224), "net.onnx")'
+)
 _EXPORTS = {
-    (".pt", ".pth", ".py"): 'torch.onnx.export(model, torch.zeros(1, 3, 224, 224), "net.onnx")',
-    (".h5", ".keras"): 'model.export("net.onnx", format="onnx")',
+    (".pt", ".pth"): _BY_TORCH.format("torch.load({file}, weights_only=False)"),
+    (".py",): _BY_TORCH.format("YourNetwork()"),
+    (".h5", ".keras"): "import keras; model = keras.models.load_model({file}); "
+    'model.export("net.onnx", format="onnx")',
 }
 
 
 def known_gpus(gpu_file: Path | None = None) -> GpuCatalog:
     """Return the built-in GPUs, with those of a user file added or corrected.
 
+    Assumptions about specifications that the file does not state are printed on standard error.
     Raises FaultsError for faulty cells, InputError for a file that is no table.
     """
     if gpu_file is None:
         return built_in_gpus()
-    from trainlaw.datasets.hardware.gpu_files import with_gpus  # noqa: PLC0415 (checks load slowly)
+    changed = gpu_file.stat().st_mtime_ns if gpu_file.is_file() else 0
+    return _gpus_of(gpu_file, changed)
 
-    return with_gpus(gpu_file)
+
+@cache
+def _gpus_of(gpu_file: Path, changed: int) -> GpuCatalog:
+    """Read a file of GPUs once for each time `changed` at which it was written; announce assumptions."""
+    from trainlaw.datasets.hardware.gpu_files import assumptions, with_gpus  # noqa: PLC0415 (checks load slowly)
+
+    catalog = with_gpus(gpu_file)
+    for gpu in catalog.gpus:
+        for text in assumptions(gpu):
+            print(f"note: {shown(gpu.gpu)}: {text}", file=sys.stderr)
+    return catalog
 
 
 def is_cnn_file(text: str) -> bool:
@@ -52,7 +70,8 @@ def named_cnn(
     for suffixes, export in _EXPORTS.items():
         if text.lower().endswith(suffixes):
             raise InputError(
-                f"expected a CNN as .onnx, .csv or .json, got {shown(text)}: export it, {export}"
+                f"expected a CNN as .onnx, .csv or .json, got {shown(text)}: export it in Python, "
+                f"{export.replace('{file}', shown(text))}"
             )
     if not is_cnn_file(text):
         return find_cnn_counts(text, pixels, n_classes)

@@ -19,7 +19,7 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.measurements.runs import PLAN_NOTES
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 
-MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
+MEASURABLE_PRECISIONS = ("fp32", "tf32", "default", "amp", "bf16")
 MEASURABLE_STACKS = ("eager", "channels_last")
 WHOLE_ITERATION, FORWARD_PASS = "forward+backward+optimizer", "forward"
 MAX_CONFIGURATIONS = 100_000  # of a plan: at 10 s each, eleven days
@@ -59,9 +59,9 @@ class Configuration:
         return f"{self.cnn}, {sizes}{stack}{parts}{threads}"
 
     @property
-    def run_cells(self) -> dict[str, object]:
-        """The fields by the columns of the run file."""
-        return {RUN_NAMES.get(name, name): getattr(self, name) for name in CONFIGURATION_COLUMNS}
+    def cells(self) -> dict[str, object]:
+        """The fields by name, which are the columns of the failure file."""
+        return {name: getattr(self, name) for name in CONFIGURATION_COLUMNS}
 
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))

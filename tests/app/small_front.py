@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from trainlaw.app.studies.kinds import kind, whole_runs
+from trainlaw.app.studies.kinds import kind, one_gpu
 from trainlaw.app.studies.skeleton import RUN_SKELETON
 from trainlaw.app.studies.spaces import skeleton_space
 
@@ -27,6 +27,6 @@ def use_small_fronts(change=setattr):
     """Let studies search small spaces; change : sets an attribute of a module."""
     plain = {"floor": RUN_SKELETON.floor, "after": RUN_SKELETON.after}
     space, law = small_space(RUN_SKELETON, RUN_SKELETON.given, **plain)
-    change(whole_runs, "run_space", lambda: space)
-    change(whole_runs, "law_genome", lambda: law)
+    change(one_gpu, "run_space", lambda: space)
+    change(one_gpu, "law_genome", lambda: law)
     change(kind, "skeleton_space", small_space)

@@ -1,8 +1,8 @@
-"""Kinds of study, one file each: what `trainlaw study --of` can be asked for.
+"""Kinds of study: what `trainlaw study --of` can be asked for.
 
-To add a kind, write one file here with a `StudyKind` (see `kind.py` for its fields; `whole_runs.py` is the
-shortest example, and `dataclasses.replace` of another kind keeps what is the same), and add it to the tuple
-below and its name to the help of `--of` in `app/inputs/study_definition.py`.
+To add a kind, write a `StudyKind` in the file of its subject (see `kind.py` for its fields;
+`dataclasses.replace` of another kind keeps what is the same), and add it to the tuple below and its name to
+the help of `--of` in `app/inputs/study_definition.py`.
 
 `read` may be any function that returns a `MeasuredTable`; `rows` makes its features, seconds and labels.
 Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (errors are reported by
@@ -19,12 +19,10 @@ from types import MappingProxyType
 from typing import Any
 
 from trainlaw.app.studies.kinds.anchor import OF_PAIRS
-from trainlaw.app.studies.kinds.forward import OF_FORWARD
 from trainlaw.app.studies.kinds.kind import StudyKind
 from trainlaw.app.studies.kinds.layer_times import OF_LAYER_TIMES
-from trainlaw.app.studies.kinds.layers import OF_LAYERS
 from trainlaw.app.studies.kinds.multi_gpu import END_TO_END, OF_MANY_GPUS
-from trainlaw.app.studies.kinds.whole_runs import OF_FREE_RUNS, OF_RUNS
+from trainlaw.app.studies.kinds.one_gpu import OF_FORWARD, OF_FREE_RUNS, OF_LAYERS, OF_RUNS
 
 _KINDS = (
     OF_RUNS,

@@ -33,6 +33,7 @@ def test_chains_gain_nothing(cnn, phase):
     assert found.critical == tuple(range(len(found.layers)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cnn", BRANCHED)
 def test_branches_run_side_by_side(cnn):
     found = plan(cnn)
@@ -88,7 +89,7 @@ def test_forms_hold_the_same_schedule():
     assert max(ends) == pytest.approx(data["schedules"][-1]["makespan_s"])
     critical = [row["layer"] for row in rows if row["on_critical_path"] == "1"]
     assert len(critical) == len(data["critical_path"]) == len(found.critical)
-    text = plan_text(found, LAW)
+    text = plan_text(found, LAW, "a formula of layers")
     assert "1.30x" in text
     assert "for comparison only" in text
     drawn = ET.fromstring(gantt_svg(found))

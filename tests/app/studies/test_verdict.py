@@ -100,6 +100,20 @@ def test_few_runs_are_for_calibration(few):
     assert calibration_advice(load("fp32-2026"), StudyDefinition(), 10.0) == ""
 
 
+def test_at_most_50_runs_on_one_gpu_and_39_on_several_are_few():
+    runs = load("fp32-2026")
+    largest, other = runs.frame["gpu"].value_counts().index[:2]
+
+    def is_advised(count, others=0):
+        frame, gpu = runs.frame, runs.frame["gpu"]
+        some = [frame[gpu == largest].head(count - others), frame[gpu == other].head(others)]
+        table = RunTable("some.csv", pd.concat(some, ignore_index=True), runs.facts)
+        return calibration_advice(table, StudyDefinition(), None) != ""
+
+    assert [is_advised(count) for count in (1, 2, 50, 51)] == [False, True, True, False]
+    assert [is_advised(count, others=9) for count in (39, 40)] == [True, False]
+
+
 def test_a_study_of_one_gpu_names_the_command_and_its_error(few, tmp_path):
     path = tmp_path / "one.csv"
     few.frame[few.frame["gpu"] == "T4"].to_csv(path, index=False)

@@ -79,6 +79,9 @@ EXPECTED = {
     "other_normalization_cached_s": 0.0,
     "is_16_bit": 1.0,
     "runs_channels_last": 1.0,
+    "runs_channels_last_amd": 0.0,
+    "runs_channels_last_32": 0.0,
+    "runs_compiled_32": 0.0,
     "runs_fused": 0.0,
 }
 
