@@ -88,9 +88,7 @@ def study(
     if into is not None:
         check_target(Path(into), overwrite)
     runs = read_study_table(definition, trust)
-    outcome = study_table(
-        runs, definition, workers, lambda signals, total: None, lambda progress: None, cluster=cluster
-    )
+    outcome = study_table(runs, definition, workers, cluster=cluster)
     if into is not None:
         with new_run_folder(Path(into), overwrite) as folder:
             write_run_files(outcome, folder, {"command": "trainlaw.study", "workers": cluster or workers})

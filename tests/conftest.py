@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from coverage import Coverage
@@ -193,12 +194,23 @@ def machine_compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 
 def with_few_networks() -> Iterator[None]:
     from trainlaw.app.models import lookup_tables
+    from trainlaw.app.workbook import lookup_sheets
 
     table = lookup_tables.cnn_table()
     few = table[table["cnn"].isin(["resnet50", "vgg16", "lenet5"]) & (table["input_size_px"] == 224)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lookup_tables, "cnn_table", few.copy)
+        forget_cnns(lookup_tables, lookup_sheets)
         yield
+    forget_cnns(lookup_tables, lookup_sheets)
+
+
+def forget_cnns(*modules: ModuleType) -> None:
+    """Clear what functions of these modules have kept of CNNs."""
+    for module in modules:
+        for name, function in vars(module).items():
+            if "cnn" in name and getattr(function, "__module__", "") == module.__name__:
+                getattr(function, "cache_clear", lambda: None)()
 
 
 # Workbooks with three networks: workbook/test_book.py writes them whole, which takes seconds each.

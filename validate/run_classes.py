@@ -5,14 +5,16 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-OTHER_CLASS = "any other"  # runs on GPUs of further vendors
+OTHER_CLASS = "any other"  # runs on GPUs of further vendors, and of stacks that are hardly measured
 #: GPUs of this vendor are one class.
 AMD = "AMD"
 # Words that a stack adds to a precision of 16 bits.
 STACK_WORDS: Mapping[str, str] = {"channels_last": ", channels last", "fused": ", fused"}
 UNKNOWN_STACK = "16 bits, stack unknown"
-#: Measured precisions whose convolutions depend on the stack.
+#: Measured precisions with a class by stack; in others few runs or none have another stack than eager.
 STACK_PRECISIONS = ("amp", "fp16")
+#: Stacks whose kernels are those of the framework as it is.
+PLAIN_STACKS = ("eager", "unknown")
 MAIN_VENDOR = "NVIDIA"  # its runs have a class by precision and stack
 
 
@@ -31,9 +33,11 @@ def run_class(precision: str, stack: str, vendor: str) -> str:
 
     >>> run_class("amp", "channels_last", "NVIDIA"), run_class("fp32", "eager", "Intel")
     ('amp, channels last', 'any other')
+    >>> run_class("fp32", "eager", "NVIDIA"), run_class("fp32", "channels_last", "NVIDIA")
+    ('fp32', 'any other')
     """
     if vendor != MAIN_VENDOR:
         return AMD if vendor == AMD else OTHER_CLASS
     if precision not in STACK_PRECISIONS:
-        return precision
+        return precision if stack in PLAIN_STACKS else OTHER_CLASS
     return UNKNOWN_STACK if stack == "unknown" else precision + STACK_WORDS.get(stack, "")

@@ -111,8 +111,8 @@ Unbucketed = Annotated[
 HostLaunch = Annotated[
     str | None,
     shared(
-        "Time that the host needs to launch a layer's kernels, such as 40us; default: 120us, "
-        "or 40us for GPUs of 2025 and later."
+        "Time that the host needs to launch a layer's kernels, such as 40us, or a host: laptop, desktop, "
+        "windows, wsl2; default: 120us, 40us for GPUs of 2025 and later, 55us for laptops since 2023."
     ),
 ]
 Label = Annotated[

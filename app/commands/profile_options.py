@@ -19,7 +19,9 @@ class ProfileOptions:
     input_px: str = option(
         "Sides of an image in pixels, separated by commas; default: that of each CNN.", "--pixels", default=""
     )
-    precision: str = option("fp32, tf32, amp, bf16; on a CPU amp casts to bf16.", default="fp32")
+    precision: str = option(
+        "fp32, tf32, default (PyTorch's own), amp, bf16; on a CPU amp casts to bf16.", default="fp32"
+    )
     stack: str = option(
         "eager or channels_last, how activations are stored, separated by commas.", default="eager"
     )

@@ -61,7 +61,7 @@ def study_command(
     """
     from trainlaw.app.inputs.run_folder import study_place
     from trainlaw.app.studies.definition import asked_definition, read_study_table, study_identity
-    from trainlaw.app.studies.interrupts import interruptible
+    from trainlaw.app.studies.processes import interruptible
 
     wanted = asked_definition(definition, asked)
     runs = read_study_table(wanted, trust)
@@ -87,7 +87,7 @@ def _run_study(
     """
     from trainlaw.app.inputs.run_folder import new_run_folder
     from trainlaw.app.report.run_files import write_run_files
-    from trainlaw.app.studies.interrupts import uninterrupted
+    from trainlaw.app.studies.processes import uninterrupted
     from trainlaw.app.studies.study import study_table
     from trainlaw.app.terminal.progress import shown_progress
     from trainlaw.app.terminal.study import print_kept, print_resumed, study_text
@@ -98,8 +98,8 @@ def _run_study(
     journal = Journal(place.journal, study)
     print_resumed(journal, place)
     try:
-        with shown_progress() as (on_start, on_fit):
-            outcome = study_table(runs, wanted, workers, on_start, on_fit, journal=journal, cluster=cluster)
+        with shown_progress() as on_fit:
+            outcome = study_table(runs, wanted, workers, on_fit, journal=journal, cluster=cluster)
         seconds = round(time.monotonic() - began, 1)
         circumstances = {"command": "trainlaw study", "workers": cluster or workers, "seconds": seconds}
         with ExitStack() as stack:

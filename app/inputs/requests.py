@@ -19,6 +19,7 @@ from trainlaw.app.inputs.selection import ALL_GPUS, GpuSelection, listed_gpus, n
 from trainlaw.datasets import CnnCounts, Gpu, GpuCatalog, RunTable
 from trainlaw.datasets.files.mapping import near_columns
 from trainlaw.datasets.hardware.collectives import gpus_of_nodes
+from trainlaw.datasets.hardware.hosts import hosts
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.hardware.instances import instances_by_name
 from trainlaw.datasets.hardware.possible import impossible_setup, impossible_software
@@ -487,14 +488,21 @@ _TIME = re.compile(r"(\d{1,9}(?:\.\d{0,9})?(?:e-?\d{1,2})?) ?(s|ms|us|µs|μs|)"
 
 
 def host_launch_of(text: str) -> float:
-    """Return the seconds of a time, in microseconds where it has no unit; InputError for any other text.
+    """Return the seconds of a time, in microseconds where it has no unit, or of a host of `hosts.csv`.
 
-    >>> host_launch_of("40us"), host_launch_of("0.04 ms"), host_launch_of("40")
-    (4e-05, 4e-05, 4e-05)
+    Raises InputError for any other text.
+
+    >>> host_launch_of("40us"), host_launch_of("0.04 ms"), host_launch_of("40"), host_launch_of("wsl2")
+    (4e-05, 4e-05, 4e-05, 7e-05)
     """
+    if text.strip().lower() in hosts():
+        return hosts()[text.strip().lower()].launch_s
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"expected --host-launch as a time per layer, such as 40us, got {shown(text)}")
+        known = ", ".join(hosts())
+        raise InputError(
+            f"expected --host-launch as a time per layer, such as 40us, or one of {known}, got {shown(text)}"
+        )
     # Divided, because 1e6 is exact and 1e-6 is not: 40us is the number 40e-6.
     return float(match[1]) / {"s": 1.0, "ms": 1e3}.get(match[2], 1e6)
 

@@ -1,5 +1,6 @@
 """The GPUs and CNNs that the user names: known ones, changes of known ones, and custom ones in files."""
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -22,13 +23,25 @@ _EXPORTS = {
 def known_gpus(gpu_file: Path | None = None) -> GpuCatalog:
     """Return the built-in GPUs, with those of a user file added or corrected.
 
+    Assumptions about specifications that the file does not state are printed on standard error.
     Raises FaultsError for faulty cells, InputError for a file that is no table.
     """
     if gpu_file is None:
         return built_in_gpus()
-    from trainlaw.datasets.hardware.gpu_files import with_gpus  # noqa: PLC0415 (checks load slowly)
+    changed = gpu_file.stat().st_mtime_ns if gpu_file.is_file() else 0
+    return _gpus_of(gpu_file, changed)
 
-    return with_gpus(gpu_file)
+
+@cache
+def _gpus_of(gpu_file: Path, changed: int) -> GpuCatalog:
+    """Read a file of GPUs once for each time `changed` at which it was written; announce assumptions."""
+    from trainlaw.datasets.hardware.gpu_files import assumptions, with_gpus  # noqa: PLC0415 (checks load slowly)
+
+    catalog = with_gpus(gpu_file)
+    for gpu in catalog.gpus:
+        for text in assumptions(gpu):
+            print(f"note: {shown(gpu.gpu)}: {text}", file=sys.stderr)
+    return catalog
 
 
 def is_cnn_file(text: str) -> bool:

@@ -8,7 +8,6 @@ from trainlaw.app.models.front import LAW, FrontRow, front_table, worth_text
 from trainlaw.app.report import plots
 from trainlaw.app.report.errors import member_points, reported_errors
 from trainlaw.app.report.front import front_plot, support_plot, support_table
-from trainlaw.app.report.properties import property_table
 from trainlaw.app.report.story import story_of
 from trainlaw.app.studies.definition import LIBRARIES, definition_text
 from trainlaw.app.studies.front import StudyFront
@@ -18,7 +17,16 @@ from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Table, TableColumn, plain_text
 from trainlaw.datasets import TARGET
-from trainlaw.formulas import SCOPES, Apply, Expression, Formula, ScoredFormula, complexity
+from trainlaw.formulas import (
+    SCOPES,
+    Apply,
+    Elasticities,
+    Expression,
+    Formula,
+    Proof,
+    ScoredFormula,
+    complexity,
+)
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.validate.baselines import title_of
@@ -51,10 +59,9 @@ def report_html(outcome: StudyOutcome) -> str:
         terms=_terms(outcome),
         symbols=_symbols(outcome),
         errors=reported_errors(outcome, errors),
-        properties=property_table(formula),
+        properties=_properties(formula),
         few=_few(outcome),
-        front=_front(outcome),
-        front_table=_front_table(outcome),
+        front=_front(outcome) if len(outcome.front) > 1 else None,
         folds=_folds(outcome),
         provenance=_provenance(outcome),
     )
@@ -119,14 +126,13 @@ def _symbols(outcome: StudyOutcome) -> Table:
     return Table.of([*names, "training minimum", "maximum"], rows, "number")
 
 
-def _front(outcome: StudyOutcome) -> str:
+def _front(outcome: StudyOutcome) -> tuple[str, Table]:
+    """Return the Pareto front of a search, as a drawing and as a table."""
     size = complexity(outcome.formula.expression)
-    return plots.pareto_front([*outcome.front], ScoredFormula(outcome.formula, outcome.training_loss, size))
-
-
-def _front_table(outcome: StudyOutcome) -> Table:
+    chosen = ScoredFormula(outcome.formula, outcome.training_loss, size)
     rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in outcome.front]
-    return Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
+    table = Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
+    return plots.pareto_front([*outcome.front], chosen), table
 
 
 def _few(outcome: StudyOutcome) -> dict[str, object] | None:
@@ -165,3 +171,28 @@ def _provenance(outcome: StudyOutcome) -> Table:
     facts += [["definition", definition_text(outcome.definition).strip().replace("\n", "; ")]]
     facts += [[name, version(name)] for name in LIBRARIES]
     return Table.of([TableColumn("item", "symbol"), TableColumn("value", "long")], facts)
+
+
+def claims(formula: Formula) -> list[tuple[str, Proof]]:
+    """Return the claims about a predicted time: it is not negative, and never falls as a feature grows.
+
+    Where the second is not proved, the opposite is tried.
+    """
+    box = {spec.name: formula.ranges[spec.name] for spec in formula.used_features}
+    proofs = Elasticities(formula.ungrouped, box)
+    found = [("the time is never negative", Proof(proofs.nonnegative))]
+    for name in box:
+        rising, falling = (proofs.monotone(name, direction) for direction in (1, -1))
+        is_falling = falling.proved and not rising.proved
+        statement = f"the time never {'rises' if is_falling else 'falls'} as {name} grows"
+        found.append((statement, falling if is_falling else rising))
+    return found
+
+
+def _properties(formula: Formula) -> Table:
+    """Return the claims as a table: proved, or the terms that leave them open."""
+    rows = [
+        [statement, "proved" if proof.proved else "not proved", "; ".join(proof.blame)]
+        for statement, proof in claims(formula)
+    ]
+    return Table.of(["claim", TableColumn("result", "symbol"), "left open by"], rows, "long")

@@ -5,12 +5,10 @@ all tasks share is sent to the scheduler once.
 """
 
 import logging
-import multiprocessing
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager, suppress
-from ctypes import c_bool, c_longlong
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from importlib.metadata import version
 from itertools import count
@@ -21,7 +19,7 @@ from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import Place, Signals, TaskPool, one_thread_each, search_pool
+from trainlaw.app.studies.processes import Place, one_thread_each, process_place
 from trainlaw.formulas import InputError, TrainlawError
 from trainlaw.formulas.errors import optional_package, shown, unknown_name
 from trainlaw.formulas.files.text_files import read_toml
@@ -65,29 +63,19 @@ _FORMS = "tcp://HOST:PORT of a dask scheduler, local:N, or a TOML file with a ta
 
 
 @contextmanager
-def task_pool(workers: int, cluster: str = "") -> Iterator[TaskPool]:
-    """Give what runs the tasks of a study: processes of this machine, or a cluster.
+def task_place(cluster: str = "", workers: int = 0) -> Iterator[Place]:
+    """Give where tasks run: processes of this machine, or a cluster.
 
-    workers : processes, without a cluster. cluster : an address, `local:N`, or the path of a TOML file (see
-    docs/clusters.md). Raises InputError for another text or a cluster that does not answer,
-    MissingDependencyError where dask is missing.
+    cluster : an address, `local:N`, or the path of a TOML file (see docs/clusters.md). workers : processes,
+    without a cluster; 0 for this process. Raises InputError for another text or a cluster that does not
+    answer, MissingDependencyError where dask is missing.
     """
-    if not cluster:
-        with search_pool(workers) as pool:
-            yield pool
-        return
-    with _executor(cluster) as executor:
-        yield TaskPool(executor, own_signals(), _TASKS_IN_FLIGHT, remote=True)
-
-
-@contextmanager
-def task_place(cluster: str = "") -> Iterator[Place]:
-    """Give where tasks run that need no signals: in this process, or on a cluster as for `task_pool`."""
-    if not cluster:
-        yield Place()
-        return
-    with _executor(cluster) as executor:
-        yield Place(workers=_TASKS_IN_FLIGHT, executor=executor)
+    if cluster:
+        with _executor(cluster) as executor:
+            yield Place(workers=_TASKS_IN_FLIGHT, executor=executor)
+    else:
+        with process_place(workers) if workers else nullcontext(Place()) as place:
+            yield place
 
 
 @contextmanager
@@ -98,11 +86,6 @@ def _executor(cluster: str) -> Iterator["ClusterExecutor"]:
             yield executor
         finally:
             executor.shutdown()
-
-
-def own_signals() -> Signals:
-    """Return signals that no other process sees; what runs on a cluster asks its worker instead."""
-    return Signals(multiprocessing.RawValue(c_longlong, 0), multiprocessing.RawValue(c_bool, False))
 
 
 class ClusterExecutor(Executor):
@@ -189,21 +172,18 @@ def with_versions(expected: dict[str, str], function: Callable[..., Outcome], *a
 
     Workers may come at any time, so that every task compares them.
     """
-    _compare(own_versions(), expected)
+    found = own_versions()
+    for name, wanted in expected.items():
+        if found[name] != wanted:
+            raise TrainlawError(
+                f"a worker of the cluster has {name} {found[name]}, here it is {wanted}: "
+                "results would differ; install the same versions there"
+            )
     return function(*arguments)
 
 
-def _compare(found: Mapping[str, str | None], expected: Mapping[str, str]) -> None:
-    for name, wanted in expected.items():
-        if found.get(name) != wanted:
-            raise TrainlawError(
-                f"a worker of the cluster has {name} {found.get(name) or '(none)'}, here it is {wanted}: "
-                "results would differ; install the same versions there"
-            )
-
-
 def check_workers(client: Any) -> None:
-    """Wait for a worker and compare the versions of all; TrainlawError where they differ or none comes."""
+    """Wait for a worker; TrainlawError where none comes."""
     try:
         client.wait_for_workers(1, timeout=_SECONDS_TO_FIRST_WORKER)
     except TimeoutError:
@@ -211,13 +191,6 @@ def check_workers(client: Any) -> None:
             f"the cluster has no worker after {_SECONDS_TO_FIRST_WORKER:g} s: start workers with trainlaw, "
             "then the same command continues"
         ) from None
-    try:
-        workers = client.get_versions(packages=list(_COMPARED))["workers"]
-    except OSError:
-        raise TrainlawError(_GIVEN_UP) from None
-    for worker in workers.values():
-        packages = worker["packages"]
-        _compare({**packages, "python": ".".join(packages["python"].split(".")[:3])}, own_versions())
 
 
 def itself(argument: object) -> object:
@@ -262,7 +235,7 @@ def _client(cluster: str) -> Iterator[Any]:
                 f"--cluster {cluster}: expected a dask scheduler that answers: {error}"
             ) from None
         with client:
-            # A batch system starts workers when tasks wait; those compare versions.
+            # A batch system starts workers when tasks wait.
             if "://" in cluster or cluster.startswith(_LOCAL):
                 check_workers(client)
             yield client

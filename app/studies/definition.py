@@ -14,7 +14,8 @@ from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.timed_parts import check_timed_parts
-from trainlaw.app.studies.kinds import OWN_LIST, RUNS, STUDY_KINDS, StudyKind
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.kind import OWN_LIST, RUNS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError

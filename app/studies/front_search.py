@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.front import EVOLVED
+from trainlaw.app.studies.estimators import FormulaFit, end_if_given_up
 from trainlaw.app.studies.front import EVOLVED_SEED
-from trainlaw.app.studies.search import FormulaFit, SearchReporter
 from trainlaw.app.studies.skeleton import LawFit
 from trainlaw.datasets import feature_specs
 from trainlaw.evolve.front.genomes import Genome
@@ -73,7 +73,7 @@ class FrontFit(FormulaFit):
             settings,
             scope=skeleton.scope,
             law=self.space.law,
-            progress=SearchReporter(),
+            progress=end_if_given_up,
         )
         columns = {name: rows.X[name] for name in self.space.space.features}
         self._search = search.fit(

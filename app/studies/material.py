@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
-from trainlaw.app.studies.kinds import (
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.kind import (
     BOTH_FOLDS,
     CNN_FOLDS,
     GPU_FOLDS,
     OWN_LIST,
-    STUDY_KINDS,
     StudyKind,
     StudyRows,
 )

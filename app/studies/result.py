@@ -14,11 +14,11 @@ from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import user_files_json
+from trainlaw.app.studies.fits import Fits, estimator_of
 from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, columns_of, controls_of
-from trainlaw.app.studies.kinds import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
+from trainlaw.app.studies.kinds.kind import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
 from trainlaw.app.studies.material import Material
-from trainlaw.app.studies.search import Place
-from trainlaw.app.studies.searches import estimator_of
+from trainlaw.app.studies.processes import Place
 from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
@@ -99,29 +99,35 @@ GIVEN = (
 
 @dataclass(frozen=True)
 class Found:
-    """The formula of a study and all that depends on where it is from: a search, or the user.
+    """The formula of a study and all that depends on where it is from: fits, or the user.
 
     method : how it was obtained in each split, for the protocol. origin, facts : provenance before and among
-    that of every study. few : formulas of few constants on all rows, readable, by number of constants;
-    support : what the data support. everything : predictions of every method and size. best : which of them
-    the formula is; law : the law, where that is another one.
+    that of every study. fits : of the study, None for a formula of the user. few : formulas of few constants
+    on all rows, readable, by number of constants; law : the law, where the formula is another one.
     """
 
     formula: Formula
-    front: ParetoFront | None
     result: StudyResult
     training_loss: float
     method: str
+    front: ParetoFront | None = None
     origin: Mapping[str, object] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
     levels: tuple[LevelError, ...] = ()
-    cut_short: bool = False
-    new_generations: StudyResult | None = None
+    fits: Fits | None = None
     few: Mapping[int, Formula] = field(default_factory=dict)
-    support: tuple[Support, ...] = ()
-    everything: StudyResult | None = None
-    best: Deliverable = THE_LAW
     law: Formula | None = None
+
+    @property
+    def best(self) -> Deliverable:
+        """Which of the study's candidates the formula is."""
+        return self.fits.best if self.fits else THE_LAW
+
+    @property
+    def support(self) -> tuple[Support, ...]:
+        """What the data support, by the search for formulas of few constants."""
+        searched = self.fits.on_all_rows.get(EVOLVED) if self.fits else None
+        return searched.support if searched else ()
 
 
 def outcome_of(
@@ -131,9 +137,8 @@ def outcome_of(
 
     place, journal : of the fits from platform to platform.
     """
-    definition, rows = material.definition, material.rows
-    missing, facts = missing_parts(found, material.splits), {**found.origin, **_facts(material, found.facts)}
-    matrices, is_evolved = _matrices(found.formula, material, place, journal), found.front is not None
+    rows, missing = material.rows, missing_parts(found, material.splits)
+    facts = {**found.origin, **_facts(material, found.facts)}
     own_rows = feature_rows(rows.X, [spec.name for spec in found.formula.used_features], rows.cnn_layers)
     frame = errors_frame(found.result)
     stated = {"interrupted": list(missing)} if missing else {}
@@ -154,14 +159,14 @@ def outcome_of(
         columns=own_rows.run_features(delivered),
         levels=found.levels,
         few=few,
-        matrices=matrices,
-        definition=definition,
+        matrices=_matrices(found.formula, material, place, journal),
+        definition=material.definition,
         verdict=verdict_lines(
             delivered,
             found.result,
             material.table,
-            definition,
-            is_evolved=is_evolved,
+            material.definition,
+            is_evolved=found.front is not None,
             best=found.best,
             few=few,
         ),
@@ -187,7 +192,7 @@ def _terms(formula: Formula, rows: FormulaRows) -> tuple[TermShare, ...]:
 
 def _front(found: Found, delivered: Formula, material: Material) -> StudyFront | None:
     """The formulas of few constants with their errors, and the law; None where there are none."""
-    everything = found.everything
+    everything = found.fits.result if found.fits else None
     if everything is None or not found.few or not len(everything.predictions):
         return None
     rows = []
@@ -204,8 +209,11 @@ def _front(found: Found, delivered: Formula, material: Material) -> StudyFront |
             rows.append(FrontRow(size, replace(formula, provenance=provenance, errors=errors)))
     law = delivered
     if found.law is not None:
-        errors = _errors(found.law, everything.chosen({OURS: OURS}), found, material, THE_LAW)
+        columns = {name: name for name in (OURS, *material.baselines)}
+        errors = _errors(found.law, everything.chosen(columns), found, material, THE_LAW)
         law = replace(found.law, provenance=delivered.provenance, errors=errors)
+    stored = front_json((*rows, law_row(law)))
+    law = replace(law, errors={**law.errors, FRONT: stored})
     return StudyFront((*rows, law_row(law)), found.support, everything)
 
 
@@ -226,21 +234,16 @@ def _errors(
     """
     rows = material.rows
     own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
-    generations = _whole(found.new_generations)
-    if generations is not None:
-        columns = columns_of(generations, candidate or found.best)
-        known = set(columns.values()) <= set(generations.estimators)
-        generations = generations.chosen(columns) if known else None
     errors = errors_json(
         result,
         _protocol(found, material, candidate),
         material.definition.unit,
         levels,
-        generations,
+        _generations(found, candidate or found.best),
         X=rows.X,
         frame=frame,
         # Those of the controls are known by the differences.
-        with_intervals=None if candidate is None else result.searches,
+        with_intervals=result.searches if candidate is not None and candidate.size else None,
     )
     if material.kind.has_joint_range:
         used = {spec.name: own_rows.columns[spec.name] for spec in formula.used_features}
@@ -249,6 +252,15 @@ def _errors(
         errors |= sources_json(formula, own_rows, rows.labels["source"])
     shares = found.support[:_MOST_SHARES]
     return errors | ({SUPPORT: [list(share) for share in shares]} if shares else {})
+
+
+def _generations(found: Found, candidate: Deliverable) -> StudyResult | None:
+    """The predictions of a candidate for whole generations held out; None where they are not known."""
+    result = found.fits.generations if found.fits else None
+    if result is None or result.missing_splits:
+        return None
+    columns = columns_of(result, candidate)
+    return result.chosen(columns) if set(columns.values()) <= set(result.estimators) else None
 
 
 def _matrices(
@@ -335,11 +347,6 @@ def _protocol(found: Found, material: Material, candidate: Deliverable | None) -
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
 
 
-def _whole(result: StudyResult | None) -> StudyResult | None:
-    """The result, or None where folds are missing."""
-    return None if result is None or result.missing_splits else result
-
-
 def missing_parts(found: Found, splits: Sequence[Split]) -> tuple[str, ...]:
     """Return sentences on what an interrupted study lacks."""
     sentences, names = [], found.result.missing_splits
@@ -348,8 +355,9 @@ def missing_parts(found: Found, splits: Sequence[Split]) -> tuple[str, ...]:
         sentences.append(
             f"{len(names)} of {len(splits)} folds are missing, so there is no error for {', '.join(groups)}."
         )
-    if found.new_generations is not None and found.new_generations.missing_splits:
+    generations = found.fits.generations if found.fits else None
+    if generations is not None and generations.missing_splits:
         sentences.append("Generations were not all held out, so there is no interval for a GPU of a new one.")
-    if found.cut_short:
-        sentences.append("The search on all rows was cut short, so a better formula may exist.")
+    if found.fits is not None and found.fits.cut_short:
+        sentences.append("The search on all rows is missing, so there are no formulas of few constants.")
     return tuple(sentences)

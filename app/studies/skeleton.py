@@ -11,15 +11,17 @@ exponents are drawn to the values that the rules expect, which they keep where n
 runs count how much, and what was tuned on what, is said in docs/explanation/law.md.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.search import FormulaFit
+from trainlaw.app.studies.estimators import FormulaFit
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.datasets.features.work import resources, works
+from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.evolve import Bracket, Factor
 from trainlaw.evolve.form import fitted, form_of
 from trainlaw.formulas import Expression, FeatureSpec, Formula, variables
@@ -47,15 +49,33 @@ PRIOR_WEIGHT_OF_FEW_GPUS = 4e-3
 def by_rules(resource: str) -> Bracket:
     """Return the bracket of a resource: its work, with the weights to expect, and its factors."""
     terms = tuple((work.name, work.expected) for work in works() if work.resource == resource)
-    return Bracket(f"hole_{resource}", terms, factors_of(resource))
-
-
-def factors_of(resource: str) -> tuple[Factor, ...]:
-    """Return the factors of a resource, with their bounds and the exponents to expect."""
-    return tuple(
+    factors = (
         Factor(factor.feature, factor.low, factor.high, factor.expected, factor.kind)
         for factor in resources()[resource].factors
     )
+    return Bracket(f"hole_{resource}", terms, tuple(factors))
+
+
+def stated_brackets(law: str) -> tuple[Bracket, ...]:
+    """Return the brackets of a law that `terms.csv` states row by row, in their order."""
+    parts: dict[str, list[Mapping[str, str]]] = {}
+    for row in read_data_rows("terms.csv"):
+        if row["law"] == law:
+            parts.setdefault(row["part"], []).append(row)
+    return tuple(
+        Bracket(
+            f"hole_{part}",
+            tuple((row["feature"], float(row["weight"])) for row in rows if "weight" in row),
+            tuple(_factor(row) for row in rows if "kind" in row),
+            next((float(row["deviation"]) for row in rows if "deviation" in row), Bracket.deviation),
+        )
+        for part, rows in parts.items()
+    )
+
+
+def _factor(row: Mapping[str, str]) -> Factor:
+    low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
+    return Factor(row["feature"], low, high, expected, row["kind"])
 
 
 @dataclass(frozen=True)
@@ -66,7 +86,9 @@ class Skeleton:
     logarithm of the deviation below which deviations count by their square, larger ones by their size.
     prior_weight : weight of a squared deviation from an expected constant, in standard deviations. Both were
     chosen on the error with each GPU group held out. is_balanced : whether runs weigh by the number of runs
-    of their GPU group, architecture and precision, and few are drawn of many.
+    of their GPU group, architecture and precision, and few are drawn of many. base, floor, after : what
+    formulas of few constants have besides their amounts, as of `Space`, as text, "" for none. given : amounts
+    of the law in these.
     """
 
     brackets: tuple[Bracket, ...]
@@ -76,6 +98,10 @@ class Skeleton:
     loss_width: float = 0.35
     prior_weight: float = 1e-3
     is_balanced: bool = True
+    base: str = ""
+    floor: str = ""
+    after: str = ""
+    given: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -96,12 +122,14 @@ class Skeleton:
         return tuple(name for name in names if name in X and np.isfinite(X[name]).all())
 
 
-_DEVICE = tuple(name for name in resources() if name != _AFTER)
+_FLOOR = "max(host_s, least_time_s)"
+_DEVICE = " + ".join(f"hole_{name}" for name in resources() if name != _AFTER)
 RUN_SKELETON = Skeleton(
     tuple(map(by_rules, resources())),
-    parse_text(
-        f"max({' + '.join(f'hole_{name}' for name in _DEVICE)}, max(host_s, least_time_s)) + hole_{_AFTER}"
-    ),
+    parse_text(f"max({_DEVICE}, {_FLOOR}) + hole_{_AFTER}"),
+    floor=_FLOOR,
+    after="4 * input_copy_s",
+    given=("input_copy_s",),
 )
 
 

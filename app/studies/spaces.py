@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
-from trainlaw.app.studies.skeleton import Skeleton
+from trainlaw.app.studies.skeleton import Skeleton, by_rules
 from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
 from trainlaw.datasets.files.storage import read_data_rows
@@ -44,22 +44,32 @@ def _of_law() -> Iterator[Amount]:
 @cache
 def run_space() -> Space:
     """Return the wide space of whole iterations: only host, least time and copy are given."""
-    rows = read_data_rows("amount_factors.csv")
-    allowed: dict[str, set[str]] = {}
-    for row in rows:
-        for resource in row["resources"].split():
-            allowed.setdefault(resource, set()).add(row["feature"])
+    factors, allowed = _factors()
     return Space(
         tuple({one.feature: one for one in (*_wide(), *_of_law())}.values()),
-        tuple(
-            Factor(row["feature"], float(row["low"]), float(row["high"]), float(row["expected"]), row["kind"])
-            for row in rows
-        ),
-        {resource: frozenset(names) for resource, names in allowed.items()},
+        factors,
+        allowed,
         floor=parse_text(_FLOOR),
         after=parse_text(_AFTER),
         part_cost=_PART_COST,
     )
+
+
+def _factors() -> tuple[tuple[Factor, ...], dict[str, frozenset[str]]]:
+    """Return the factors of the wide space and those that the law alone has; by resource, their features."""
+    found: dict[str, Factor] = {}
+    allowed: dict[str, set[str]] = {}
+    for row in read_data_rows("amount_factors.csv"):
+        low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
+        found[row["feature"]] = Factor(row["feature"], low, high, expected, row["kind"])
+        for resource in row["resources"].split():
+            allowed.setdefault(resource, set()).add(row["feature"])
+    wide = frozenset(found)
+    for name in resources():
+        for factor in (one for one in by_rules(name).factors if one.feature not in wide):
+            found[factor.feature] = factor
+            allowed.setdefault(_WIDE_NAMES.get(name, name), set()).add(factor.feature)
+    return tuple(found.values()), {name: frozenset(features) for name, features in allowed.items()}
 
 
 @cache

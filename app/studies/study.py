@@ -11,12 +11,15 @@ import numpy as np
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.models.scopes import check_features
-from trainlaw.app.studies.clusters import task_place, task_pool
+from trainlaw.app.studies.clusters import task_place
+from trainlaw.app.studies.fits import Fits, OnFit, estimator_of, fit_all, fit_all_rows, front_sizes, whole_fit
 from trainlaw.app.studies.front import Deliverable, columns_of, controls_of
 from trainlaw.app.studies.front_search import formulas_by_size
-from trainlaw.app.studies.interrupts import uninterrupted
-from trainlaw.app.studies.kinds import STUDY_KINDS, StudyKind
+from trainlaw.app.studies.kinds import STUDY_KINDS
+from trainlaw.app.studies.kinds.anchor import without_vanishing_terms
+from trainlaw.app.studies.kinds.kind import StudyKind
 from trainlaw.app.studies.material import Material, material_of, searchable
+from trainlaw.app.studies.processes import Place, uninterrupted
 from trainlaw.app.studies.result import (
     GIVEN,
     Found,
@@ -26,12 +29,11 @@ from trainlaw.app.studies.result import (
     open_properties,
     outcome_of,
 )
-from trainlaw.app.studies.search import Place, search_all_rows, searched_on_all_rows
-from trainlaw.app.studies.searches import OnFit, OnStart, Searched, estimator_of, front_sizes, search
 from trainlaw.app.studies.verdict import calibration_advice
+from trainlaw.datasets.features.pair_features import ANCHOR
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
-from trainlaw.formulas import Formula, InputError, ParetoFront, round_constants
+from trainlaw.formulas import Constant, Formula, InputError, round_constants, substitute, variables
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import (
     EstimatorFactory,
@@ -57,10 +59,21 @@ def searched_formula(table: MeasuredTable, definition: StudyDefinition) -> Formu
     """
     material = searchable(material_of(table, definition, STUDY_KINDS[definition.of]))
     rows, labels = material.rows, material.rows.labels.astype(str)
-    found = search_all_rows(
-        estimator_of(material, definition.seed), rows.X, rows.seconds, rows.groups, labels
-    )
-    return _readable([searched_on_all_rows(found).formula], material, CALLS_PER_EXPRESSION)[0]
+    make = estimator_of(material, definition.seed)
+    found = whole_fit(fit_all_rows(make, rows.X, rows.seconds, rows.groups, labels))
+    return _readable([found.formula], material, CALLS_PER_EXPRESSION)[0]
+
+
+#: Times of kernels that newer software no longer has: fitted, so that old runs do not distort the rest.
+_PAST_TIMES = ("grouped_slow_simt_s", f"{ANCHOR}grouped_slow_simt_s")
+
+
+def _of_present_software(formula: Formula) -> Formula:
+    """Return a formula without times of the past: predictions are for newer software."""
+    past = {name: Constant(0.0) for name in _PAST_TIMES if name in variables(formula.expression)}
+    if not past:
+        return formula
+    return replace(formula, expression=without_vanishing_terms(substitute(formula.expression, past)))
 
 
 def _readable(formulas: Sequence[Formula], material: Material, calls: int) -> list[Formula]:
@@ -72,7 +85,8 @@ def _readable(formulas: Sequence[Formula], material: Material, calls: int) -> li
         return [replace(each, expression=short) for each, short in zip(given, shorter, strict=True)]
 
     # Once constants are round, more of them merge, and those are made short in turn.
-    return _rounded(simplified(_rounded(simplified(formulas), material)), material)
+    present = [*map(_of_present_software, formulas)]
+    return _rounded(simplified(_rounded(simplified(present), material)), material)
 
 
 def _rounded(formulas: Sequence[Formula], material: Material) -> list[Formula]:
@@ -107,8 +121,7 @@ def study_table(
     table: MeasuredTable,
     definition: StudyDefinition,
     workers: int,
-    on_start: OnStart,
-    on_fit: OnFit,
+    on_fit: OnFit | None = None,
     *,
     journal: Journal | None = None,
     cluster: str = "",
@@ -117,10 +130,9 @@ def study_table(
 
     See `docs/decisions/0005-the-stated-error.md`.
     table : measured runs, those of `definition.table`, or what else the kind `definition.of` takes.
-    workers : processes at the same time. on_start : called once with the workers' signals and the number of
-    formulas to be tried. on_fit : called after each fit of a fold. journal : where results are kept as they
-    come, and from where those of an earlier run are taken; None for memory only. cluster : where the tasks
-    run instead of in processes of this machine, as for `task_pool`; the result is the same.
+    workers : processes at the same time. on_fit : called after each fit of a fold. journal : where results
+    are kept as they come, and from where those of an earlier run are taken; None for memory only. cluster :
+    where the tasks run instead of in processes of this machine, as for `task_place`; the result is the same.
     After an interruption the outcome is smaller and lists what is missing.
     If the rows lack required features, the fallback kind is used, and the outcome's definition names it.
     Raises InputError where the table has fewer than two GPU groups, or cannot be split as defined.
@@ -132,16 +144,16 @@ def study_table(
         raise InputError(f"{error}; {advice}" if advice else str(error)) from None
     kept = Journal() if journal is None else journal
     with ExitStack() as stack:
-        pool = stack.enter_context(task_pool(workers, cluster))
-        searched = search(material, pool, on_start, on_fit, kept)
+        place = stack.enter_context(task_place(cluster, workers))
+        fits = fit_all(material, place, on_fit, kept)
         if not definition.by:
             stack.close()
         # Without a journal, what took minutes would be lost.
         with uninterrupted() if journal is None else nullcontext():
-            found = _evolved(searched, material)
+            found = _evolved(fits, material)
             # Workers of an interrupted study may be busy, and what belongs to half a study is not kept.
             interrupted = missing_parts(found, material.splits)
-            return outcome_of(found, material, *((Place(), None) if interrupted else (pool.place, kept)))
+            return outcome_of(found, material, *((Place(), None) if interrupted else (place, kept)))
 
 
 def score_formula(
@@ -173,14 +185,13 @@ def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
     return next((kind for kind in same_table if kind.scope == formula.scope), same_table[0])
 
 
-def _evolved(searched: Searched, material: Material) -> Found:
-    """Make what the searches found readable; those of an interrupted study only where that is quick."""
-    hurries = searched.cut_short or bool(searched.result.missing_splits)
-    definition, best = material.definition, searched.best
-    main, everything = _results(searched, material)
+def _evolved(fits: Fits, material: Material) -> Found:
+    """Make what the fits found readable; that of an interrupted study only where it is quick."""
+    hurries = fits.cut_short or bool(fits.result.missing_splits)
+    definition, main, whole = material.definition, _compared(fits, material), fits.on_all_rows[OURS]
     with ThreadPoolExecutor(1) as thread:
         # sympy works in another process.
-        readable = thread.submit(_all_readable, searched, material, 0 if hurries else CALLS_PER_EXPRESSION)
+        readable = thread.submit(_all_readable, fits, material, 0 if hurries else CALLS_PER_EXPRESSION)
         levels = () if hurries else _levels(main, material)
         formula, few, law = readable.result()
     facts: dict[str, object] = {}
@@ -190,18 +201,14 @@ def _evolved(searched: Searched, material: Material) -> Found:
         facts["open_properties"] = open_properties(formula)
     return Found(
         formula,
-        ParetoFront(tuple(searched.whole.front)),
         main,
-        training_loss=float(searched.whole.formula.provenance["training_loss"]),
-        method=_method(material, best),
+        training_loss=float(whole.formula.provenance["training_loss"]),
+        method=_method(material, fits.best),
+        front=whole.front,
         facts=facts,
         levels=levels,
-        cut_short=searched.cut_short,
-        new_generations=searched.new_generations,
+        fits=fits,
         few=few,
-        support=searched.few.support if searched.few else (),
-        everything=everything,
-        best=best,
         law=law,
     )
 
@@ -215,32 +222,27 @@ def _method(material: Material, best: Deliverable) -> str:
     return f"{method_of(best, seeds)}{chosen}"
 
 
-def _results(searched: Searched, material: Material) -> tuple[StudyResult, StudyResult | None]:
-    """The predictions of the delivered formula and of what it is compared with; and those of every method.
-
-    The second is None where the study has no formulas of few constants.
-    """
-    whole = searched.result
+def _compared(fits: Fits, material: Material) -> StudyResult:
+    """The predictions of the delivered formula, and of what it is compared with."""
     if material.kind.space is None:
-        return whole, None
-    law = {NO_SEARCH: OURS} if searched.best.size else {}
-    controls = controls_of(whole, searched.best.size) if searched.best.method == EVOLVED else {}
-    columns = columns_of(whole, searched.best) | law | controls
-    return whole.chosen(columns | {name: name for name in material.baselines}), whole
+        return fits.result
+    law = {NO_SEARCH: OURS} if fits.best.size else {}
+    controls = controls_of(fits.result, fits.best.size) if fits.best.method == EVOLVED else {}
+    columns = columns_of(fits.result, fits.best) | law | controls
+    return fits.result.chosen(columns | {name: name for name in material.baselines})
 
 
 def _all_readable(
-    searched: Searched, material: Material, calls: int
+    fits: Fits, material: Material, calls: int
 ) -> tuple[Formula, dict[int, Formula], Formula | None]:
     """The delivered formula, those of few constants by their number, and the law where it is another one."""
-    sizes = front_sizes(material.definition)
-    found = formulas_by_size(searched.few.front, sizes) if searched.few else {}
-    law = searched.whole.formula
-    delivered = law if searched.delivered is None else searched.delivered
-    first, *others = _readable([delivered, *([law] if searched.best.size else [])], material, calls)
+    found, best, law = fits.on_all_rows, fits.best, fits.on_all_rows[OURS].formula
+    few = formulas_by_size(found[EVOLVED].front, front_sizes(material.definition)) if EVOLVED in found else {}
+    delivered = [formulas_by_size(found[best.method].front, (best.size,))[best.size]] if best.size else []
+    first, *others = _readable([*delivered, law], material, calls)
     # A genome has no two terms alike, so there is nothing to simplify.
-    few = _rounded(list(found.values()), material)
-    return first, dict(zip(found, few, strict=True)), next(iter(others), None)
+    short = _rounded([*map(_of_present_software, few.values())], material)
+    return first, dict(zip(few, short, strict=True)), next(iter(others), None)
 
 
 def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:
@@ -273,7 +275,6 @@ def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | No
     predicted = final.predict(own_rows.columns, _labels(own_rows, material), own_rows.sums)
     return Found(
         replace(final, ranges=ranges),
-        None,
         result,
         training_loss=mape_percent(rows.seconds, predicted) / 100,
         method="constants fitted again on the training rows of each" if refit else GIVEN,

@@ -133,7 +133,12 @@ class CellTable:
         """Write the sheet and return it; cells of a column without a template are for the user."""
         widths = [_WIDTHS.get(item.style, 18) for item in self.columns.values()]
         sheet = new_sheet(book, self.name, widths=widths, rows=str(self.count))
-        letters = {key: xl_col_to_name(number) for number, key in enumerate(self.columns)}
+        letters = {f"@{key}": f"${xl_col_to_name(number)}" for number, key in enumerate(self.columns)}
+        rows = range(self.top, self.top + self.count)
+        places = [
+            {"row": row + 1, "above": row} | {key: f"{letter}{row + 1}" for key, letter in letters.items()}
+            for row in rows
+        ]
         for number, item in enumerate(self.columns.values()):
             head = "head_unit" if item.style in ("unit", "input") else "head_right"
             sheet.text(self.top - 2, number, item.title, head if number else "head")
@@ -141,10 +146,8 @@ class CellTable:
             if not item.template:
                 _write_entries(sheet, self.top, number, item)
                 continue
-            for row, value in enumerate(item.values, start=self.top):
-                places = {f"@{key}": f"${letter}{row + 1}" for key, letter in letters.items()}
-                text = item.template.format_map({**places, "row": row + 1, "above": row})
-                sheet.formula(row, number, text, value, item.style)
+            for row, value, place in zip(rows, item.values, places, strict=True):
+                sheet.formula(row, number, item.template.format_map(place), value, item.style)
             # Excel itself shares no formula that refers to another sheet.
             if "!" not in item.template:
                 sheet.plan.shared[number] = (self.top, self.top + len(item.values) - 1)

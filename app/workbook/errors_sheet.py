@@ -26,6 +26,7 @@ from trainlaw.validate.run_classes import (
     AMD,
     MAIN_VENDOR,
     OTHER_CLASS,
+    PLAIN_STACKS,
     STACK_PRECISIONS,
     STACK_WORDS,
     UNKNOWN_STACK,
@@ -110,7 +111,8 @@ def interval_class(vendor: str, precision: str, stack: str) -> str:
         words = ",".join(f'IF({stack}="{name}","{word}","")' for name, word in STACK_WORDS.items())
         of_stack = f'IF({stack}="unknown","{UNKNOWN_STACK}",CONCATENATE({precision},{words}))'
         bits = ",".join(f'{precision}="{name}"' for name in STACK_PRECISIONS)
-        kind = f"IF(OR({bits}),{of_stack},{precision})"
+        plain = ",".join(f'{stack}="{name}"' for name in PLAIN_STACKS)
+        kind = f'IF(OR({bits}),{of_stack},IF(OR({plain}),{precision},"{OTHER_CLASS}"))'
     of_others = f'IF({vendor}="{AMD}","{AMD}","{OTHER_CLASS}")'
     return f'IF({vendor}="{MAIN_VENDOR}",{kind},{of_others})'
 

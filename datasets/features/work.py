@@ -40,7 +40,7 @@ LAYER_KINDS = frozenset("pdgwl")
 class ResourceFactor:
     """A pure number on which the rate of a resource depends: feature ** c, or exp(c * feature).
 
-    low, high : bounds of c. expected : c before any run is seen, in training; forward : in a forward pass.
+    low, high : bounds of c. expected : c before any run is seen.
     kind : "power" or "exponential".
     """
 
@@ -49,7 +49,6 @@ class ResourceFactor:
     low: float
     high: float
     expected: float
-    forward: float
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,8 @@ def resources() -> Mapping[str, Resource]:
     """Return the resources by name, in the order of `resources.csv`."""
     factors: dict[str, list[ResourceFactor]] = {}
     for row in read_data_rows("factors.csv"):
-        low, high, expected, forward = (float(row[name]) for name in ("low", "high", "expected", "forward"))
-        found = ResourceFactor(row["feature"], row["kind"], low, high, expected, forward)
+        low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
+        found = ResourceFactor(row["feature"], row["kind"], low, high, expected)
         factors.setdefault(row["resource"], []).append(found)
     return MappingProxyType(
         {

@@ -9,7 +9,9 @@ from math import isnan, nan
 import pandas as pd
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.storage import read_data_rows
+from trainlaw.datasets.hardware.hosts import usual_host
 from trainlaw.datasets.hardware.instances import Instance, instances, instances_by_name
+from trainlaw.datasets.hardware.precisions import framework_default
 from trainlaw.datasets.naming import (
     LONGEST_NAME,
     NameIndex,
@@ -25,13 +27,6 @@ _LINE = re.compile(r"^(?:quadro|rtx|gtx|radeon|pro|rx|instinct|arc)(?=(?:pro|rtx
 _ENDING = re.compile(r"ada(?:generation)?$")
 #: Link of a GPU without a known one.
 NO_LINK = "pcie3-x16"
-#: Time in s that a host needs to launch the kernels of one layer, where not stated: see `usual_launch_s`.
-USUAL_LAUNCH_S, RECENT_LAUNCH_S = 120e-6, 40e-6
-_FIRST_RECENT_YEAR = 2025  # hosts of the data set h100 and later ones launch in 27 to 40 us
-# With 40 us the error of an RTX 5000 Ada Laptop falls from 41 to 25 %, that of a desktop with an RTX 4060 Ti
-# rises from 20 to 30 %.
-_FIRST_RECENT_LAPTOP = 2023
-_RECENT = frozenset({"Blackwell 2.0", "CDNA 4", "RDNA 4.0"})
 
 
 def name_key(text: str) -> str:
@@ -173,15 +168,8 @@ class Gpu:
 
     @property
     def usual_launch_s(self) -> float:
-        """Time in s in which hosts of the GPU's years usually launch the kernels of one layer.
-
-        These values have the least error, by eager PyTorch: over small batches on GPUs of 2016 to 2023, whose
-        hosts need 95 to 170 us by year, and on GPUs of 2025, whose hosts need 27 to 36 us; laptops since 2023
-        are as fast.
-        """
-        first = _FIRST_RECENT_LAPTOP if "Laptop" in self.gpu else _FIRST_RECENT_YEAR
-        is_recent = self.year >= first or (isnan(self.year) and self.generation in _RECENT)
-        return RECENT_LAUNCH_S if is_recent else USUAL_LAUNCH_S
+        """Time in s in which the usual host of the GPU launches the kernels of one layer: see `hosts.csv`."""
+        return usual_host(self.gpu, self.year, self.generation).launch_s
 
     @property
     def capability(self) -> float:
@@ -193,14 +181,22 @@ class Gpu:
     def default_precision(self) -> str:
         """Precision of PyTorch where nothing else is set: "default" on NVIDIA's Ampere and later, else fp32.
 
-        A GPU of unknown maker and compute capability counts as such if its tf32 rate exceeds its fp32 rate.
-
         >>> find_gpu("V100-SXM2-16GB").default_precision, find_gpu("RTX 3090").default_precision
         ('fp32', 'default')
         """
+        return self.precision_by_default()
+
+    def precision_by_default(self, framework: str = "pytorch", version: str = "") -> str:
+        """Return the precision of a framework and version where nothing else is set; fp32 without TF32.
+
+        A GPU of unknown maker and compute capability has TF32 if its tf32 rate exceeds its fp32 rate.
+
+        >>> find_gpu("RTX 3090").precision_by_default("tensorflow", "2.4")
+        'tf32'
+        """
         seems_newer = not self.vendor and self.peak_tf32_flop_per_s > self.peak_fp32_flop_per_s
         has_tf32 = seems_newer if isnan(self.capability) else self.capability >= FIRST_WITH_TF32
-        return "default" if has_tf32 else "fp32"
+        return framework_default(framework, version) if has_tf32 else "fp32"
 
     def source_of(self, column: str) -> str:
         """Return the source of the value in a column; "unknown" where the value or its source is unknown.

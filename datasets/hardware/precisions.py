@@ -1,8 +1,13 @@
 """The precisions of a training run: bytes per stored element, and the peak rate that applies."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from math import inf
 from types import MappingProxyType
+
+from trainlaw.datasets.files.storage import read_data_rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,8 @@ _ROWS = (
         "default",
         4.0,
         "peak_tf32_flop_per_s",
-        "PyTorch's since 1.12 on NVIDIA's Ampere and later: convolutions in tf32, linear layers in fp32",
+        "what the framework does where nothing is set, on NVIDIA's Ampere and later: of PyTorch since 1.12 "
+        "convolutions in tf32, linear layers in fp32",
         has_fp32_dense=True,
     ),
     Precision("amp", 2.0, "peak_fp16_flop_per_s", "mixed: 16-bit activations, products accumulated in fp32"),
@@ -55,3 +61,25 @@ def precision_name(text: str) -> str:
     """
     name = text.strip().lower()
     return _OTHERWISE.get(name, name if name in PRECISIONS else text)
+
+
+# Of convolutions and linear layers.
+_OF_BOTH = {("tf32", "fp32"): "default", ("tf32", "tf32"): "tf32", ("fp32", "fp32"): "fp32"}
+_VERSION = re.compile(r"v?(\d+)\.(\d+)")
+
+
+@cache
+def framework_default(framework: str = "pytorch", version: str = "") -> str:
+    """Return the precision that a framework trains in on a GPU with TF32 where nothing else is set.
+
+    A framework without rows in `framework_defaults.csv` counts as PyTorch, an unknown version as the newest.
+
+    >>> framework_default(), framework_default("PyTorch", "1.8.1+cu111"), framework_default("tensorflow")
+    ('default', 'tf32', 'tf32')
+    """
+    rows = read_data_rows("framework_defaults.csv")
+    fitting = [row for row in rows if re.fullmatch(row["framework"], framework, re.IGNORECASE)] or rows
+    found = _VERSION.match(version)
+    asked: tuple[float, ...] = tuple(map(int, found.groups())) if found else (inf, 0)
+    row = next(row for row in fitting if asked >= tuple(map(int, f"{row['since_version']}.0".split(".")[:2])))
+    return _OF_BOTH[row["convolutions"], row["linear_layers"]]

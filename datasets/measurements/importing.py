@@ -80,7 +80,7 @@ def _runs_of_columns(
     typed, faults = _checked(table, RUN_COLUMNS, name)
     runs, unknown = _named(with_defaults(typed), catalog, custom)
     refuse(name, merged_faults(faults, unknown))
-    runs, faults = _sized(runs, custom)
+    runs, faults = _sized(runs.assign(precision=_precisions(runs, catalog)), custom)
     refuse(name, faults + _contradictions(runs, catalog) + copy_faults(runs) + target_faults(runs))
     return RunTable(name, _with_integers(runs, RUN_COLUMNS), Facts(catalog, tuple(custom.values())))
 
@@ -100,6 +100,16 @@ def _named(
     return runs.assign(
         **{column: known_names(runs[column], known, faults) for column, known in names.items()}
     ), faults
+
+
+def _precisions(runs: pd.DataFrame, gpus: GpuCatalog) -> pd.Series:
+    """Return the precision of each run: where it is that by default, of its framework and version."""
+    software = runs.loc[runs["precision"] == "default", ["gpu", "framework", "framework_version"]]
+    found = [
+        gpus.find(gpu).precision_by_default(str(framework), str(version))
+        for gpu, framework, version in software.itertuples(index=False, name=None)
+    ]
+    return pd.Series(found, software.index, dtype=object).combine_first(runs["precision"])
 
 
 def _cnn_name(text: str, is_pooled: bool) -> str:

@@ -19,7 +19,7 @@ from trainlaw.datasets.files.table_files import read_table_file
 from trainlaw.datasets.measurements.runs import PLAN_NOTES
 from trainlaw.formulas.errors import InputError, TrainlawError, check_name
 
-MEASURABLE_PRECISIONS = ("fp32", "tf32", "amp", "bf16")
+MEASURABLE_PRECISIONS = ("fp32", "tf32", "default", "amp", "bf16")
 MEASURABLE_STACKS = ("eager", "channels_last")
 WHOLE_ITERATION, FORWARD_PASS = "forward+backward+optimizer", "forward"
 MAX_CONFIGURATIONS = 100_000  # of a plan: at 10 s each, eleven days

@@ -61,17 +61,17 @@ def device_clock(torch: Any, device: str) -> Clock:
 
 def set_precision(torch: Any, device: str, precision: str) -> None:
     """Set torch's switches for a precision; NotMeasuredError where the device does not have it."""
+    has_tf32 = device == "cuda" and torch.cuda.get_device_capability() >= _TENSOR_CORES_WITH_TF32
+    if precision in ("tf32", "default") and not has_tf32:
+        without = "here PyTorch's default is fp32" if precision == "default" else "this device has no tf32"
+        raise NotMeasuredError(f"{without}: tf32 needs a GPU of compute capability 8.0 or higher")
     if device == "cpu":
-        if precision == "tf32":
-            raise NotMeasuredError("tf32 exists on CUDA devices only")
         return
-    if precision == "tf32" and torch.cuda.get_device_capability() < _TENSOR_CORES_WITH_TF32:
-        raise NotMeasuredError("tf32 needs compute capability 8.0 or higher")
     if precision == "bf16" and not torch.cuda.is_bf16_supported():
         raise NotMeasuredError("this GPU has no bf16")
     # fp32 must mean fp32: the convolutions of torch use tf32 unless this is switched off.
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision in ("tf32", "default")
 
 
 def stated_precision(device: str, precision: str) -> str:
@@ -82,7 +82,8 @@ def stated_precision(device: str, precision: str) -> str:
     """
     if precision == "amp":
         return "autocast to bf16" if device == "cpu" else "autocast to fp16, scaled gradients"
-    return {"bf16": "bf16 throughout", "tf32": "tf32 products and convolutions"}.get(precision, precision)
+    known = {"bf16": "bf16 throughout", "tf32": "tf32 products and convolutions"}
+    return (known | {"default": "tf32 convolutions, fp32 linear layers"}).get(precision, precision)
 
 
 def reason_not_measured(torch: Any, error: BaseException) -> str:

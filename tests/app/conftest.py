@@ -6,10 +6,12 @@ from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 
 import pytest
-from trainlaw.app.studies import search
+from trainlaw.app.studies import processes
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text, save_formula, variables
 from trainlaw.formulas.algebra import simplification
+
+from .small_front import use_small_fronts
 
 TEXT = (
     "(1.5 * conv_other_compute_s + 78 * im2col_compute_s) * clock_ratio ^ -0.15 * exp(0.7 * wide_sm)"
@@ -164,11 +166,24 @@ class InThisProcess(Executor):
 
 
 @pytest.fixture(scope="module")
-def quick_studies(own_rules):
+def in_one_process(own_rules):
     """Studies that start no process at all: to start one takes longer than a small search."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "WorkerPool", InThisProcess)
+        patch.setattr(processes, "WorkerPool", InThisProcess)
         yield
+
+
+@pytest.fixture(scope="module")
+def small_fronts():
+    """Studies that search small spaces; complete ones take a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_fronts(patch.setattr)
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_studies(in_one_process, small_fronts):
+    """Studies of small spaces in this process."""
 
 
 @pytest.fixture

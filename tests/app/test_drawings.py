@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.app.models.front import LAW, SIZED_CONTROLS, FrontRow
@@ -21,10 +22,11 @@ from trainlaw.app.report.plots import (
     predicted_from_zero,
     residuals,
 )
+from trainlaw.app.terminal.datasets import coverage_svg
 from trainlaw.app.terminal.plan_text import plans_svg
 from trainlaw.app.terminal.scaling import scaling_svg
 from trainlaw.app.terminal.schedules import gantt_svg
-from trainlaw.datasets import TARGET, feature_specs
+from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, ScoredFormula, parse_text
 from trainlaw.validate.error_table import MACRO
 from trainlaw.validate.formula_errors import ErrorLine
@@ -127,7 +129,15 @@ def pareto():
     return pareto_front(members, ScoredFormula(law("2 * macs + 1.5"), 0.11, 7))
 
 
+def coverage():
+    runs = load("fp32-2026")
+    names = {"gpu": ["T4", "A40", "K80"], "cnn": ["resnet50", "vgg16", "overfeat"]}
+    of_few = np.logical_and(*(runs.frame[column].isin(few) for column, few in names.items()))
+    return coverage_svg(runs.where(of_few.to_numpy()), ("cnn", "gpu"))
+
+
 DRAWINGS = {
+    "coverage": coverage,
     "errors": errors,
     "front": front,
     "from-zero": lambda: predicted_from_zero(GROUPS[:1]),

@@ -155,6 +155,7 @@ def test_a_study_that_was_interrupted_is_continued(monkeypatch, tmp_path):
     def study(words, **options):
         run.append(words)
         write_formula(law, tmp_path / "run" / "formula.json")
+        write_formula(law, tmp_path / "run" / "front" / "law.json")
         journal = tmp_path / ".run.abc.journal"
         journal.unlink() if journal.is_file() else journal.touch()
         return SimpleNamespace(returncode=130 if journal.is_file() else 0)

@@ -13,8 +13,8 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.builtin import pair_formula_path
+from trainlaw.app.studies.estimators import end_if_given_up, predicted_seconds
 from trainlaw.app.studies.kinds.anchor import without_vanishing_terms
-from trainlaw.app.studies.search import SearchReporter, predicted_seconds
 from trainlaw.datasets import TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR_TIME, OPERATION_FEATURES, PAIR_FEATURES
 from trainlaw.datasets.measurements.pairs import PAIR
@@ -118,7 +118,7 @@ class ProfileSearch:
         # A column of zeros cannot have a constant.
         names = tuple(name for name in names if X[name].any())
         settings = replace(self.settings, seeds=(nonnegative_sum(X, y, names),))
-        search = FormulaRegressor(feature_specs(names, PAIR_FEATURES), TARGET, settings, SearchReporter())
+        search = FormulaRegressor(feature_specs(names, PAIR_FEATURES), TARGET, settings, end_if_given_up)
         # One group: the architecture of a row carries no information about the next.
         return search.fit(X[list(names)], y, np.zeros(len(y), dtype=int))
 

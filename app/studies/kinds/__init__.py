@@ -1,17 +1,14 @@
-"""Kinds of study, one file each: what `trainlaw study --of` can be asked for.
+"""Kinds of study: what `trainlaw study --of` can be asked for.
 
-To add a kind, write one file here with a `StudyKind` (see `kind.py` for its fields; `whole_runs.py` is the
-shortest example, and `dataclasses.replace` of another kind keeps what is the same), and add it to the tuple
-below and its name to the help of `--of` in `app/inputs/study_definition.py`.
+To add a kind, write a `StudyKind` in the file of its subject (see `kind.py` for its fields;
+`dataclasses.replace` of another kind keeps what is the same), and add it to the tuple below and its name to
+the help of `--of` in `app/inputs/study_definition.py`.
 
 `read` may be any function that returns a `MeasuredTable`; `rows` makes its features, seconds and labels.
 Labels need the columns `gpu_group` (groups that weigh the same), `gpu` and `cnn_base` (errors are reported by
 them); those of `FURTHER_LEVELS` in `trainlaw.validate.error_table` get tables of errors where they are
-present.
-The features exclude what the formula must not know. `search` gives `evolved` of
-`trainlaw.app.studies.search` its specs, target and scope, and may change the settings: seeds (start their
-constants at round figures, each fold finds its own), operators, required features. `multi_gpu.py` shows all
-of that, and `multi_gpu_end_to_end.py` an estimator of two searches and rows that only train.
+present. The features exclude what the formula must not know. `fitted_by` gives the fields of a kind that fits
+a law; `search` of any other gives `evolved` of `trainlaw.app.studies.estimators` its specs, target and scope.
 
 Nothing else knows the kinds: `definition.py` takes names, defaults, splits and baselines from here, and
 `study.py` everything else. The scope decides what becomes of the formula (`trainlaw.app.models.scopes`).
@@ -22,22 +19,10 @@ from types import MappingProxyType
 from typing import Any
 
 from trainlaw.app.studies.kinds.anchor import OF_PAIRS
-from trainlaw.app.studies.kinds.forward import OF_FORWARD
-from trainlaw.app.studies.kinds.kind import (
-    BOTH_FOLDS,
-    CNN_FOLDS,
-    GPU_FOLDS,
-    OWN_LIST,
-    RUNS,
-    SPLITS,
-    StudyKind,
-    StudyRows,
-)
+from trainlaw.app.studies.kinds.kind import StudyKind
 from trainlaw.app.studies.kinds.layer_times import OF_LAYER_TIMES
-from trainlaw.app.studies.kinds.layers import OF_LAYERS
-from trainlaw.app.studies.kinds.multi_gpu import OF_MANY_GPUS
-from trainlaw.app.studies.kinds.multi_gpu_end_to_end import END_TO_END
-from trainlaw.app.studies.kinds.whole_runs import OF_FREE_RUNS, OF_RUNS
+from trainlaw.app.studies.kinds.multi_gpu import END_TO_END, OF_MANY_GPUS
+from trainlaw.app.studies.kinds.one_gpu import OF_FORWARD, OF_FREE_RUNS, OF_LAYERS, OF_RUNS
 
 _KINDS = (
     OF_RUNS,
@@ -50,15 +35,3 @@ _KINDS = (
     OF_PAIRS,
 )
 STUDY_KINDS: Mapping[str, StudyKind[Any]] = MappingProxyType({kind.name: kind for kind in _KINDS})
-
-__all__ = [
-    "BOTH_FOLDS",
-    "CNN_FOLDS",
-    "GPU_FOLDS",
-    "OWN_LIST",
-    "RUNS",
-    "SPLITS",
-    "STUDY_KINDS",
-    "StudyKind",
-    "StudyRows",
-]

@@ -1,22 +1,27 @@
 """Formulas of the time on one GPU from the measured time on another: any pair of GPUs, measured or not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
-from trainlaw.app.studies.kinds.kind import GPU_FOLDS, StudyKind, StudyRows, study_labels
+from trainlaw.app.studies.kinds.kind import (
+    FRONT_DEFAULTS,
+    GPU_FOLDS,
+    StudyKind,
+    StudyRows,
+    fitted_by,
+    study_labels,
+)
 from trainlaw.app.studies.skeleton import (
     PRIOR_WEIGHT_OF_FEW_GPUS,
     RUN_SKELETON,
     LawFit,
     TrainingRows,
 )
-from trainlaw.app.studies.spaces import skeleton_space
-from trainlaw.datasets import DATASETS, TARGET, PairTable, feature_specs, load
+from trainlaw.datasets import DATASETS, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_FEATURES, PAIR_RUN_FEATURES
 from trainlaw.formulas import (
     Apply,
@@ -118,26 +123,20 @@ def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
     whole = Apply("mul", (of_target, Apply("pow", (ratio, Constant(exponent)))))
     chosen = (*names, ANCHOR_TIME, *(ANCHOR + name for name in names))
     ranges = {name: (float(X[name].min()), float(X[name].max())) for name in chosen}
-    return replace(
+    columns = {name: X[name].to_numpy() for name in chosen}
+    found = replace(
         formula,
         expression=whole,
         features=feature_specs(chosen, PAIR_FEATURES),
         scope=GPU_PAIR,
         ranges={**ranges, **{name: _wider(formula.ranges.get(name), ranges[name]) for name in names}},
-        provenance={
-            **formula.provenance,
-            "training_loss": float(np.mean(np.abs(_values(whole, chosen, X) / y - 1.0))),
-        },
     )
+    loss = float(np.mean(np.abs(found.predict(columns) / y - 1.0)))
+    return replace(found, provenance={**formula.provenance, "training_loss": loss})
 
 
 def _wider(first: tuple[float, float] | None, second: tuple[float, float]) -> tuple[float, float]:
     return (min(first[0], second[0]), max(first[1], second[1])) if first else second
-
-
-def _values(expression: Expression, names: Sequence[str], X: pd.DataFrame) -> np.ndarray:
-    bare = Formula(expression, feature_specs(tuple(names), PAIR_FEATURES), TARGET)
-    return bare.predict({name: X[name].to_numpy() for name in names})
 
 
 ANCHOR_KIND = "anchor"
@@ -165,28 +164,17 @@ def rows_of_pairs(table: PairTable) -> StudyRows:
     return StudyRows(X, np.concatenate([table.seconds, runs.seconds]), labels, evaluated=evaluated)
 
 
-def _space(rows: StudyRows) -> FrontSpace:
-    floor, after = "max(host_s, least_time_s)", "4 * input_copy_s"
-    space = skeleton_space(_SKELETON, ("input_copy_s",), floor=floor, after=after)
-    return FrontSpace(*space, partial(TransferFit, _SKELETON))
-
-
+_OF_PAIRS = {"scope": GPU_PAIR, "features": TRANSFER_FEATURES}
 OF_PAIRS = StudyKind(
     name=ANCHOR_KIND,
-    scope=GPU_PAIR,
+    **{**fitted_by(_SKELETON, lambda rows: partial(TransferFit, _SKELETON)), **_OF_PAIRS},
     title="the time on one GPU, from the measured time on another",
     read=_table,
     rows=rows_of_pairs,
-    features=TRANSFER_FEATURES,
-    search=lambda rows, settings: partial(TransferFit, _SKELETON),
-    is_fitted=True,
-    space=_space,
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
     defaults={
+        **FRONT_DEFAULTS,
         "table": _TABLE,
-        "split": "gpu",
-        "evaluations": FRONT_EVALUATIONS,
-        "max_constants": FRONT_SIZES[-1],
         "against": ("anchor_peak_ratio", "constant", *_ALSO),
     },
     splits=("gpu", GPU_FOLDS, "cnn"),

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.studies.front_search import FrontSpace
-from trainlaw.app.studies.search import EvolvedEstimator
+from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, FrontSpace
+from trainlaw.app.studies.skeleton import LawFit, Skeleton
+from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import CnnLayers
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -79,7 +80,7 @@ class StudyKind(Generic[Table]):
     read: Callable[[str, Path | None, Iterable[Path]], Table]
     rows: Callable[[Table], StudyRows]
     features: tuple[str, ...]
-    search: Callable[[StudyRows, SearchSettings], Callable[[], EvolvedEstimator]]
+    search: Callable[[StudyRows, SearchSettings], EstimatorFactory]
     baselines: Mapping[str, EstimatorFactory]
     defaults: Mapping[str, object] = field(default_factory=dict)
     splits: tuple[str, ...] = SPLITS
@@ -107,6 +108,33 @@ class StudyKind(Generic[Table]):
             except MissingDependencyError as error:
                 absent[name] = str(error)
         return present, absent
+
+
+#: Defaults of studies of formulas of few constants, each GPU group held out in turn.
+FRONT_DEFAULTS: Mapping[str, object] = {
+    "split": "gpu",
+    "evaluations": FRONT_EVALUATIONS,
+    "max_constants": FRONT_SIZES[-1],
+}
+
+
+def fitted_by(skeleton: Skeleton, law: Callable[[StudyRows], Callable[[], LawFit]]) -> dict[str, Any]:
+    """Return the fields of a kind that fits a law, and evolves formulas of few constants of its amounts.
+
+    law : from rows to what makes the fit of `skeleton`.
+    """
+
+    def space(rows: StudyRows) -> FrontSpace:
+        plain = {"base": skeleton.base, "floor": skeleton.floor, "after": skeleton.after}
+        return FrontSpace(*skeleton_space(skeleton, skeleton.given, **plain), law(rows))
+
+    return {
+        "scope": skeleton.scope,
+        "features": skeleton.names,
+        "search": lambda rows, settings: law(rows),
+        "is_fitted": True,
+        "space": space,
+    }
 
 
 def study_labels(table: RunTable) -> pd.DataFrame:

@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus
+from trainlaw.app.studies.estimators import FIT_ONLY, FormulaSearch, evolved
 from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
-from trainlaw.app.studies.search import FIT_ONLY, FormulaSearch, evolved, with_settings
 from trainlaw.datasets import DATASETS, LAYER_FEATURES, LayerTable, feature_specs, load
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
@@ -160,7 +160,7 @@ OF_LAYER_TIMES = StudyKind(
     read=read_layer_times,
     rows=layer_time_rows,
     features=LAYER_TIME_FEATURES,
-    search=with_settings(LayerTimeSearch),
+    search=lambda rows, settings: partial(LayerTimeSearch, settings),
     # Its first formula is the form written by hand.
     no_search=lambda rows, settings: partial(LayerTimeSearch, FIT_ONLY),
     baselines=baselines_for("measured_layer"),

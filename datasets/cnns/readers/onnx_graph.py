@@ -1,11 +1,9 @@
-"""An `.onnx` file as nodes, constants and inputs; of the weights only shapes are read."""
+"""An `.onnx` file as nodes, constants and inputs; of the weights only shapes are used."""
 
-import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,108 +11,13 @@ from trainlaw.datasets.cnns.graph import MAX_LAYERS
 from trainlaw.formulas.errors import InputError, optional_package, shown
 from trainlaw.formulas.files.text_files import opened_file
 
-# Fields from a model to its stored tensors: its graph, the graph's initializers.
-_TO_TENSORS = (7, 5)
-# float_data, int32_data, string_data, int64_data, raw_data, double_data, uint64_data of TensorProto.
-_DATA_OF_TENSOR = frozenset({4, 5, 6, 7, 9, 10, 11})
-_MAX_KEPT_BYTES = 256 * 2**20
-_MAX_FIELDS = 1_000_000  # ten for each layer of the largest CNN
-_NO_MODEL = "expected an ONNX model, got another file"
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
-
-
-def read_without_weights(path: str | os.PathLike[str], keep_bytes: int) -> bytes:
-    """Return the bytes of an ONNX model without the data of stored tensors larger than `keep_bytes`.
-
-    Raises `InputError` if the file cannot be read, is empty, is not a protobuf message, or is too large even
-    without its weights.
-    """
-    goal = Path(path)
-    with opened_file(goal) as file:
-        if not file.seek(0, os.SEEK_END):
-            raise InputError(f"expected a CNN in {goal}, got an empty file")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
-            return b"".join(_stripped(view, 0, len(view), _TO_TENSORS, keep_bytes))
-
-
-def _stripped(
-    view: memoryview, start: int, end: int, inside: Sequence[int], keep_bytes: int
-) -> Iterator[bytes]:
-    """Yield the fields of a message without the data of large tensors.
-
-    inside : numbers of the fields that lead from the message to its tensors.
-    """
-    kept = 0
-    for number, field, payload, stop in _fields(view, start, end):
-        # Small tensors keep their data: shapes and axes are stored in the same way as weights.
-        if not inside and number in _DATA_OF_TENSOR and stop - field > keep_bytes:
-            continue
-        leads = bool(inside) and number == inside[0]
-        content = b"".join(_stripped(view, payload, stop, inside[1:], keep_bytes)) if leads else b""
-        kept += len(content) if leads else stop - field
-        if kept > _MAX_KEPT_BYTES:
-            raise InputError(f"expected at most {_MAX_KEPT_BYTES} bytes without the stored weights")
-        yield _head(number, len(content)) + content if leads else bytes(view[field:stop])
-
-
-def _fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the number of each field, where it starts, where its payload starts and where it ends."""
-    position = start
-    for _ in range(_MAX_FIELDS):
-        if position >= end:
-            return
-        field = position
-        tag, position = _varint(view, position, end)
-        if not tag >> 3:
-            raise InputError(_NO_MODEL)
-        payload = position
-        kind = tag & 7
-        if kind == _VARINT:
-            _, position = _varint(view, position, end)
-        elif kind == _LENGTH:
-            length, payload = _varint(view, position, end)
-            position = payload + length
-        elif kind in {_FIXED64, _FIXED32}:
-            position += 8 if kind == _FIXED64 else 4
-        else:
-            raise InputError(_NO_MODEL)
-        if position > end:
-            raise InputError(_NO_MODEL)
-        # Fields that are not submessages are copied as they are, whatever their number.
-        yield (tag >> 3 if kind == _LENGTH else 0), field, payload, position
-    raise InputError(f"expected at most {_MAX_FIELDS} fields in a message, got more")
-
-
-def _varint(view: memoryview, position: int, end: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= end:
-            break
-        byte = view[position]
-        position += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, position
-    raise InputError(_NO_MODEL)
-
-
-def _head(number: int, length: int) -> bytes:
-    return _encoded(number << 3 | _LENGTH) + _encoded(length)
-
-
-def _encoded(value: int) -> bytes:
-    digits = bytearray()
-    while value > 127:
-        digits.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*digits, value])
-
-
 # Where torch's exporter notes which of its rewritings made a node.
 _REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
 MAX_VALUES = 1024
 MAX_RANK = 8
+# protobuf reads no larger message.
+_MAX_BYTES = 2**31 - 1
 _DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
 
@@ -179,9 +82,11 @@ def load_onnx_graph(path: str | os.PathLike[str]) -> OnnxGraph:
     """
     onnx = optional_package("onnx", "cnn")
     decode_error = optional_package("google.protobuf.message", "cnn").DecodeError
+    with opened_file(path, limit_bytes=_MAX_BYTES) as file:
+        content = file.read()
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(read_without_weights(path, keep_bytes=8 * MAX_VALUES))
+        model.ParseFromString(content)
     except (decode_error, RuntimeError) as error:
         raise InputError(f"expected an ONNX model, got another file ({shown(str(error))})") from None
     graph = model.graph

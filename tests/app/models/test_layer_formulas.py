@@ -12,7 +12,7 @@ from trainlaw.app.models.terms import mean_shares, part_values
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.studies.definition import definition_of
-from trainlaw.app.studies.kinds.layers import LayerFit
+from trainlaw.app.studies.kinds.one_gpu import LayerFit
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import configuration, find_cnn, find_gpu, load
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers

@@ -22,7 +22,7 @@ from trainlaw.app.predictions.scaling import scaling_curve
 from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.multi_gpu_end_to_end import TwoStageFit
+from trainlaw.app.studies.kinds.multi_gpu import TwoStageFit
 from trainlaw.app.studies.material import evaluated_splits
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import FEATURES, configuration, find_cnn_counts, find_gpu, load
@@ -50,10 +50,6 @@ def iteration_seconds(formula, runs, law=None):
     return single + exchange_seconds(formula, runs, law, single)
 
 
-def quiet(*_):
-    """Nothing to see: progress of a study."""
-
-
 @pytest.fixture(scope="module")
 def law():
     return formula_named("multi")
@@ -66,7 +62,7 @@ def outcome(quick_studies):
     wanted = definition_of(
         {"of": "multi", "evaluations": 300, "against": "perfect_scaling, ring_scaling, mg13"}, "test"
     )
-    return study_table(few, wanted, 1, quiet, quiet)
+    return study_table(few, wanted, 1)
 
 
 def test_each_kind_has_a_name_and_a_table_and_known_baselines():

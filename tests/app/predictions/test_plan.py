@@ -22,7 +22,7 @@ from trainlaw.app.predictions.training import Training
 from trainlaw.app.predictions.training_plans import DEFAULT_OPTIONS, PlanOptions, plan_training
 from trainlaw.app.terminal.plan_text import plans_csv, plans_json, plans_svg
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.hardware.gpus import USUAL_LAUNCH_S
+from trainlaw.datasets.hardware.hosts import hosts
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError, UnknownNameError
@@ -59,7 +59,9 @@ def test_hours_are_those_of_predict(priced):
         setup = Setup(row.precision, row.n_gpus, row.n_nodes)
         runs = one_run("resnet50", row.gpu, row.batch_per_gpu, None, setup)
         # All plans have one host.
-        on_host = RunTable(runs.name, runs.frame, replace(runs.facts, usual_launch_s=USUAL_LAUNCH_S))
+        on_host = RunTable(
+            runs.name, runs.frame, replace(runs.facts, usual_launch_s=hosts()["usual"].launch_s)
+        )
         (prediction,) = predict_runs(CHOICE.formula, on_host, CHOICE.scaling)
         assert row.time_s == prediction.time_s
         iterations = 90 * -(-1_281_167 // (row.n_gpus * row.batch_per_gpu))

@@ -33,6 +33,7 @@ def test_chains_gain_nothing(cnn, phase):
     assert found.critical == tuple(range(len(found.layers)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cnn", BRANCHED)
 def test_branches_run_side_by_side(cnn):
     found = plan(cnn)

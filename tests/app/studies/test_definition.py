@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.definition import definition_of, definition_text, read_definition
 from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES
-from trainlaw.app.studies.kinds import SPLITS
-from trainlaw.app.studies.kinds.kind import study_labels
+from trainlaw.app.studies.kinds.kind import SPLITS, study_labels
 from trainlaw.app.studies.material import defined_splits, platforms_of
 from trainlaw.datasets import load
 from trainlaw.formulas import InputError

@@ -12,6 +12,8 @@ from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import formula_named
 from trainlaw.app.models.custom_inputs import case_seconds, cases_of, shown_unit, with_entered_sizes
 from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.estimators import evolved
+from trainlaw.app.studies.fits import estimators_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.layer_times import (
     LAYER_TIME_FEATURES,
@@ -21,8 +23,6 @@ from trainlaw.app.studies.kinds.layer_times import (
     read_layer_times,
 )
 from trainlaw.app.studies.material import material_of
-from trainlaw.app.studies.search import evolved
-from trainlaw.app.studies.searches import estimators_of
 from trainlaw.datasets import LAYER_FEATURES, TARGET
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text

@@ -86,7 +86,7 @@ def test_what_was_not_asked_for_is_as_in_the_free_search(table, rows, monkeypatc
     asked = definition_of({"against": "null_compute", "folds": 3, **given}, "here")
     material = material_of(table, asked, STUDY_KINDS["runs"])
     assert searchable(material) is material
-    monkeypatch.setattr("trainlaw.app.studies.kinds.whole_runs.RUN_SKELETON", SHORT_OF_A_FEATURE)
+    monkeypatch.setattr("trainlaw.app.studies.kinds.one_gpu.RUN_SKELETON", SHORT_OF_A_FEATURE)
     changed = searchable(material)
     assert changed.kind is STUDY_KINDS["free-runs"]
     assert changed.rows is material.rows

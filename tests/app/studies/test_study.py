@@ -18,7 +18,7 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.run_folder import FRONT_FOLDER, RUN_FILES, SLOW_FILES, is_interrupted
 from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.report.run_files import write_run_files
-from trainlaw.app.studies import interrupts, searches
+from trainlaw.app.studies import fits, processes
 from trainlaw.app.studies.definition import definition_of, study_identity
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.terminal.study import study_text
@@ -52,7 +52,7 @@ def asked_once():
 
 
 @pytest.fixture(scope="module")
-def finished(few_networks_in_module, asked_once, small_table, tmp_path_factory):
+def finished(few_networks_in_module, asked_once, small_fronts, small_table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies") / "one"
     return folder, run_study(folder, small_table, "--workers", "2", "--seed", "5")
 
@@ -134,12 +134,16 @@ def kept(folder: Path) -> int:
 
 
 # The command `trainlaw`, whose processes all get a signal as soon as one more result is kept.
-ENDED = """
+ENDED = f"""
 import os, signal, sys
+
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from small_front import use_small_fronts
 from trainlaw.app.cli import main
 from trainlaw.validate.journal import Journal
 
 if __name__ == "__main__":
+    use_small_fronts()
     number, keep = int(sys.argv.pop(1)), Journal.keep
 
     def keep_and_end(journal, task, result):
@@ -197,14 +201,10 @@ class InterruptAfterFirstFold:
 
 
 @pytest.mark.slow
-def test_finished_folds_survive_an_interrupt(own_rules, small_table, tmp_path, monkeypatch):
-    # A busy machine may need more time than a person waits.
-    monkeypatch.setattr(searches, "_PATIENCE_SECONDS", 300.0)
+def test_finished_folds_survive_an_interrupt(own_rules, small_fronts, small_table, tmp_path):
     entries = {"seed": 1, "folds": 3, "seeds": 1, "evaluations": 100, "against": "null_compute,roofline"}
     wanted = definition_of(entries, "test")
-    outcome = study_table(
-        find_table(str(small_table)), wanted, 2, lambda signals, total: None, InterruptAfterFirstFold()
-    )
+    outcome = study_table(find_table(str(small_table)), wanted, 2, InterruptAfterFirstFold())
     assert len(outcome.missing) >= 1
     assert 1 <= outcome.result.predictions["gpu_group"].nunique() < 4
     assert outcome.formula.errors["missing"]
@@ -217,12 +217,13 @@ def test_finished_folds_survive_an_interrupt(own_rules, small_table, tmp_path, m
     assert "folds are missing" in study_text(outcome, tmp_path, 1.0)
 
 
-def test_a_search_that_has_nothing_in_time_is_given_up(monkeypatch):
-    monkeypatch.setattr(searches, "_PATIENCE_SECONDS", 0.01)
-    signals = SimpleNamespace(stop=SimpleNamespace(value=False))
+def test_an_interrupted_study_takes_the_fits_to_all_rows_that_are_done(formula):
+    done = Future()
+    found = {"formula": formula.to_json(), "front": [], "support": []}
+    done.set_result(found)
+    assert set(fits._finished({"trainlaw": done, "evolution": Future()}, interrupted=True)) == {"trainlaw"}
     with pytest.raises(KeyboardInterrupt):
-        searches._finish(Future(), signals, interrupted=True)
-    assert signals.stop.value
+        fits._finished({"trainlaw": Future(), "evolution": done}, interrupted=True)
 
 
 def definition_with(**changes):
@@ -246,7 +247,7 @@ def test_a_journal_is_bound_to_definition_rows_files_and_versions(tmp_path, monk
 @pytest.fixture
 def heeded():
     """Signals that end a program act as usual, also where the tests run under `nohup`."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in interrupts.ENDING_SIGNALS}
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in processes.ENDING_SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -254,9 +255,9 @@ def heeded():
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals of POSIX systems")
 def test_the_first_signal_interrupts_the_others_are_ignored_and_an_alarm_follows(heeded, monkeypatch):
-    monkeypatch.setattr(interrupts, "_SECONDS_TO_END", 3600.0)
-    before = [signal.getsignal(number) for number in interrupts.ENDING_SIGNALS]
-    with interrupts.interruptible():
+    monkeypatch.setattr(processes, "_SECONDS_TO_END", 3600.0)
+    before = [signal.getsignal(number) for number in processes.ENDING_SIGNALS]
+    with processes.interruptible():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGTERM)
@@ -265,22 +266,11 @@ def test_the_first_signal_interrupts_the_others_are_ignored_and_an_alarm_follows
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGALRM)
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
-    assert [signal.getsignal(number) for number in interrupts.ENDING_SIGNALS] == before
-
-
-@pytest.mark.skipif(os.name != "posix", reason="sends signals of POSIX systems")
-def test_what_must_not_be_half_done_is_done_before_the_interrupt():
-    done = []
-    with interrupts.interruptible(), pytest.raises(KeyboardInterrupt):
-        with interrupts.postponed():
-            signal.raise_signal(signal.SIGTERM)
-            done.append("whole")
-        done.append("never")
-    assert done == ["whole"]
+    assert [signal.getsignal(number) for number in processes.ENDING_SIGNALS] == before
 
 
 def test_ctrl_c_waits_while_results_are_written():
-    with interrupts.uninterrupted():
+    with processes.uninterrupted():
         signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.models.user_formula import formula_of_size
 from trainlaw.app.report.figures import write_figures
-from trainlaw.app.report.html import report_html
-from trainlaw.app.report.properties import claims
+from trainlaw.app.report.html import claims, report_html
 from trainlaw.app.report.run_files import write_run_files
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.studies.study import study_table
@@ -66,7 +65,7 @@ def outcome(quick_studies, rates_file):
     entries = {"folds": 3, "evaluations": 100, "seeds": 2, "max_constants": 6, "by": "source"}
     entries["against"] = "null_compute,cf9"
     wanted = definition_of({**entries, "rates": str(rates_file)}, "test")
-    return study_table(RunTable("small", part), wanted, 2, lambda signals, total: None, lambda progress: None)
+    return study_table(RunTable("small", part), wanted, 2)
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +231,7 @@ def test_the_report_in_a_browser(run_folder, outcome, opened, width, scheme):
     assert facts["wide"] <= width
     # Of the front's formulas only the chosen one is shown.
     shown = [width for width in facts["plots"] if width]
-    assert len(shown) == 7 + len(outcome.formula.used_features)
+    assert len(shown) == 6 + len(outcome.formula.used_features)
     assert len(facts["plots"]) == len(shown) + len(outcome.few.rows) - 1
     assert min(shown) > 250
     assert "none" not in facts["dots"] and len(set(facts["dots"])) == len(outcome.formula.errors["gpu_group"])

@@ -10,9 +10,9 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.studies.definition import definition_of
+from trainlaw.app.studies.fits import estimators_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.material import material_of
-from trainlaw.app.studies.searches import estimators_of
 from trainlaw.app.studies.skeleton import LawFit
 from trainlaw.app.studies.study import study_table
 from trainlaw.app.studies.verdict import calibration_advice, formula_verdict, verdict_lines
@@ -100,6 +100,20 @@ def test_few_runs_are_for_calibration(few):
     assert calibration_advice(load("fp32-2026"), StudyDefinition(), 10.0) == ""
 
 
+def test_at_most_50_runs_on_one_gpu_and_39_on_several_are_few():
+    runs = load("fp32-2026")
+    largest, other = runs.frame["gpu"].value_counts().index[:2]
+
+    def is_advised(count, others=0):
+        frame, gpu = runs.frame, runs.frame["gpu"]
+        some = [frame[gpu == largest].head(count - others), frame[gpu == other].head(others)]
+        table = RunTable("some.csv", pd.concat(some, ignore_index=True), runs.facts)
+        return calibration_advice(table, StudyDefinition(), None) != ""
+
+    assert [is_advised(count) for count in (1, 2, 50, 51)] == [False, True, True, False]
+    assert [is_advised(count, others=9) for count in (39, 40)] == [True, False]
+
+
 def test_a_study_of_one_gpu_names_the_command_and_its_error(few, tmp_path):
     path = tmp_path / "one.csv"
     few.frame[few.frame["gpu"] == "T4"].to_csv(path, index=False)
@@ -135,5 +149,5 @@ def test_a_study_of_a_constant_ends_well_and_says_so(few, tmp_path):
     flat = few.frame.assign(time_s=0.1, time_min_s=none, time_max_s=none)
     options = {"of": "free-runs", "folds": 2, "evaluations": 100, "against": "null_compute,constant"}
     table = RunTable("flat.csv", flat, few.facts)
-    outcome = study_table(table, definition_of(options, "test"), 1, lambda *_: None, lambda *_: None)
+    outcome = study_table(table, definition_of(options, "test"), 1)
     assert study_text(outcome, tmp_path, 1.0).startswith("nothing was learned: ")

@@ -1,12 +1,11 @@
 """What a study shows while it works, and tables that fit the terminal."""
 
 import sys
-import time
 from types import SimpleNamespace
 
 import pytest
 from trainlaw.app.terminal import progress
-from trainlaw.app.terminal.progress import TimeLeft, shown_fits, shown_progress, shown_steps
+from trainlaw.app.terminal.progress import shown_fits, shown_progress, shown_steps
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.validate import StudyProgress
 
@@ -17,7 +16,7 @@ def test_fits_are_shown_on_a_terminal_with_the_time_left_and_leave_no_trace(monk
     with shown_fits() as on_fit:
         on_fit(StudyProgress(1, 6, "fold 1 of 5", "cf9", 10.0, 90.0))
     first, cleared = capsys.readouterr().err.split("\r")[2:4]
-    assert "fold 1 of 5, hand-derived, 9 terms: about 1 min 30 s left" in first
+    assert "fold 1 of 5, hand-derived, 9 terms, 1 of 6 fits: about" in first
     assert len(first) == 59 and not cleared.strip()
 
 
@@ -53,20 +52,16 @@ def test_steps_are_shown_on_a_terminal_and_the_first_has_no_estimate(monkeypatch
     assert fitting.strip() == "fitting: about 2 s left"
 
 
-def test_the_time_left_ignores_what_came_before_the_first_formula():
-    times = iter([1000.0, 1001.0, 1010.0])
-    left = TimeLeft(lambda: next(times))
-    texts = [left.text(done, 1000) for done in (0, 0, 10, 20, 110)]
-    assert texts == ["estimating the time left"] * 4 + ["about 1 min 29 s left"]
-
-
-def test_a_study_shows_on_a_terminal_how_much_is_done(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "100")
+def test_a_study_shows_on_a_terminal_how_much_is_done_and_in_a_pipe_each_fold(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "120")
+    with shown_progress() as on_fit:
+        on_fit(StudyProgress(1, 6, "fold 1 of 5", "trainlaw", 10.0, 90.0))
+        on_fit(StudyProgress(2, 6, "fold 1 of 5", "cf9", 10.0, 80.0))
+    assert capsys.readouterr().err == "fold 1 of 5: 1 of 6 fits, about 1 min 30 s left\n"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.001)
-    with shown_progress() as (on_start, on_fit):
+    with shown_progress() as on_fit:
         on_fit(StudyProgress(1, 6, "fold 1 of 5", "cf9", 10.0, 90.0))
-        on_start(SimpleNamespace(tried=SimpleNamespace(value=25)), 100)
-        time.sleep(0.1)
-    shown = capsys.readouterr().err.split("\r")[1]
-    assert shown.startswith("fold 1 of 5: cf9 done; 25 %, estimating the time left; Ctrl-C stops and keeps")
+    shown = capsys.readouterr().err.split("\r")[2]
+    assert shown.startswith(
+        "fold 1 of 5, hand-derived, 9 terms, 1 of 6 fits: about 1 min 30 s left; Ctrl-C stops"
+    )

@@ -46,6 +46,7 @@ EXPECTED = {
     "linear_fp32_s": 0.0,
     "grouped_conv_simt_s": 0.0,
     "grouped_channels_last_simt_s": 0.0,
+    "grouped_slow_simt_s": 0.0,
     "depthwise_simt_s": 0.0,
     "depthwise_input_simt_s": 0.0,
     "conv_weight_simt_s": 6 * CONV_PARAMS / LANES,
@@ -78,6 +79,9 @@ EXPECTED = {
     "other_normalization_cached_s": 0.0,
     "is_16_bit": 1.0,
     "runs_channels_last": 1.0,
+    "runs_channels_last_amd": 0.0,
+    "runs_channels_last_32": 0.0,
+    "runs_compiled_32": 0.0,
     "runs_fused": 0.0,
 }
 

@@ -20,8 +20,7 @@ def test_each_resource_has_work_and_factors_of_pure_numbers():
     for resource in resources().values():
         for factor in resource.factors:
             assert FEATURES[factor.feature].spec.unit == DIMENSIONLESS
-            assert factor.low <= min(factor.expected, factor.forward)
-            assert max(factor.expected, factor.forward) <= factor.high
+            assert factor.low <= factor.expected <= factor.high
     assert all(row["reason"] for row in read_data_rows("factors.csv"))
 
 
@@ -30,7 +29,15 @@ def test_each_amount_of_work_occurs_on_three_groups_of_gpus():
     """Where fewer had some, its weight would be the rule's, and the rule could not be measured."""
     table = load("default")
     groups = table.labels()["gpu_group"].to_numpy()
-    for work in works():
+    # Of old software on one GPU, and in no prediction.
+    for work in (work for work in works() if work.name != "grouped_slow_simt_s"):
         amounts = table.matrix([work.name])[:, 0]
         assert amounts.min() >= 0.0
         assert len(np.unique(groups[amounts > 0.0])) >= 3, work.name
+
+
+def test_only_old_software_has_slow_grouped_convolutions():
+    table = load("default")
+    slow = table.frame[table.matrix(["is_slow_grouped"])[:, 0] > 0.0]
+    assert set(slow["framework_version"]) == {"1.10 (CUDA 11.3)", "1.11 (CUDA 11.3)"}
+    assert set(slow["layout"]) == {"channels_last"}

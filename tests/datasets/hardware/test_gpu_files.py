@@ -2,7 +2,7 @@ import pytest
 from trainlaw.datasets import configuration, find_gpu
 from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.hardware import gpu_files
-from trainlaw.datasets.hardware.gpu_files import with_gpus
+from trainlaw.datasets.hardware.gpu_files import assumptions, with_gpus
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 
 HEADER = "gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_bytes,bandwidth_byte_per_s"
@@ -19,6 +19,26 @@ def test_one_row_adds_a_gpu(write):
     assert len(catalog.gpus) == len(with_gpus(write("gpu\nT4\n", "gpus.csv")).gpus) + 1
     run = configuration(cnn="resnet18", gpu="Tensor Beast 9000", batch_per_gpu=4, gpus=catalog)
     assert run.matrix(["bandwidth_byte_per_s"]).item() == 2e11
+
+
+def test_what_a_file_does_not_state_is_assumed_and_said(write):
+    gpu = with_gpus(write(f"{HEADER},vendor,l2_bytes\n{NEW},NVIDIA,4e6\n", "gpus.csv")).find(
+        "Tensor Beast 9000"
+    )
+    said = assumptions(gpu)
+    kin = next(text for text in said if text.startswith("l1_")).partition(" as of ")[2].partition(":")[0]
+    assert (gpu.l2_bytes, gpu.l1_bytes_per_sm) == (4e6, find_gpu(kin).l1_bytes_per_sm)
+    names = [text.partition(" is not stated and counts as ")[0] for text in said]
+    assert names == [
+        "base_clock_hz",
+        "comparable_fp32_flop_per_s",
+        "peak_tf32_flop_per_s",
+        "peak_fp16_flop_per_s",
+        "l1_bytes_per_sm",
+        "last_level_cache_bytes",
+    ]
+    assert not any("{" in text for text in said)
+    assert assumptions(with_gpus(write("gpu,tdp_w\nT4,60\n", "gpus.csv")).find("T4")) == ()
 
 
 def test_a_known_name_corrects_only_filled_cells(write):

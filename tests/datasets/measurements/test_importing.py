@@ -204,3 +204,20 @@ def test_only_a_run_outside_the_pool_may_name_a_cnn_without_counts(tmp_path):
     path.write_text(head + "T4,unet_of_ours,512,2,8,0.1,1,none\n")
     (fault,) = found_faults(path)
     assert fault.column == "cnn"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "framework", "version", "precision"),
+    [
+        ("RTX 3090", "pytorch", "2.4", "default"),
+        ("RTX 3090", "pytorch", "1.8.1", "tf32"),
+        ("RTX 3090", "pytorch", "1.6", "fp32"),
+        ("RTX 3090", "tensorflow", "2.10.0", "tf32"),
+        ("RTX 3090", "mine", "unknown", "default"),
+        ("T4", "tensorflow", "2.10.0", "fp32"),
+    ],
+)
+def test_the_default_precision_is_that_of_framework_and_version(write, gpu, framework, version, precision):
+    columns = "cnn,gpu,batch_per_gpu,time_s,precision,framework,framework_version"
+    runs = import_runs(write(f"{columns}\nresnet50,{gpu},32,0.2,default,{framework},{version}\n"))
+    assert runs.frame["precision"].tolist() == [precision]

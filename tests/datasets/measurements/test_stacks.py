@@ -55,3 +55,32 @@ def test_every_shipped_run_in_16_bits_has_a_stack():
 def test_features_of_a_stack_count_in_16_bits(settings, flags):
     run = configuration(cnn="resnet50", gpu="T4", batch_per_gpu=8, **({"precision": "amp"} | settings))
     assert run.matrix(["runs_channels_last", "runs_fused"]).tolist() == [flags]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "settings", "slower"),
+    [
+        ("V100-SXM2-16GB", {"precision": "fp32", "layout": "channels_last"}, {"conv_own_cached_s": 2.0}),
+        ("V100-SXM2-16GB", {"precision": "fp32", "compilation": "inductor"}, {"moved_own_s": 5 / 6}),
+        ("A100-SXM4-40GB", {"precision": "default", "layout": "channels_last"}, {}),
+        ("A100-SXM4-40GB", {"precision": "tf32", "tuned": True}, {}),
+        (
+            "Instinct MI300A",
+            {"precision": "amp", "layout": "channels_last"},
+            {"runs_channels_last_amd": None},
+        ),
+    ],
+)
+def test_stacks_change_amounts_in_32_bits_and_factors_of_amd(gpu, settings, slower):
+    names = ["conv_own_cached_s", "moved_own_s", "runs_channels_last", "runs_channels_last_amd"]
+    plain = {"layout": "nchw", "compilation": "eager", "tuned": False}
+    found, eager = (
+        configuration(cnn="resnet50", gpu=gpu, batch_per_gpu=8, **given).matrix(names)[0]
+        for given in (settings, settings | plain)
+    )
+    ratio = {
+        name: one / other if other else None
+        for name, one, other in zip(names, found, eager, strict=True)
+        if one != other
+    }
+    assert ratio == pytest.approx(slower)

@@ -85,11 +85,15 @@ def test_clock_of_a_gpu_is_made_of_events():
     assert not isinstance(device_clock(torch, "cpu"), EventClock)
 
 
-@each_row(("precision", "tf32"), [("fp32", False), ("tf32", True), ("amp", False)])
-def test_fp32_on_a_gpu_is_not_tf32(precision, tf32):
+@each_row(
+    ("precision", "of_products", "of_convolutions"),
+    [("fp32", False, False), ("tf32", True, True), ("default", False, True), ("amp", False, False)],
+)
+def test_switches_of_tf32_are_those_of_the_precision(precision, of_products, of_convolutions):
     torch = fake_torch()
     set_precision(torch, "cuda", precision)
-    assert torch.backends.cuda.matmul.allow_tf32 is torch.backends.cudnn.allow_tf32 is tf32
+    assert torch.backends.cuda.matmul.allow_tf32 is of_products
+    assert torch.backends.cudnn.allow_tf32 is of_convolutions
     assert torch.backends.cudnn.benchmark is None, "left as it is"
 
 
@@ -98,6 +102,7 @@ def test_fp32_on_a_gpu_is_not_tf32(precision, tf32):
     [
         ("cpu", "tf32", fake_torch()),
         ("cuda", "tf32", fake_torch(capability=(7, 5))),
+        ("cuda", "default", fake_torch(capability=(7, 5))),
         ("cuda", "bf16", fake_torch(bf16=False)),
     ],
 )

@@ -23,7 +23,7 @@ def arguments(row):
 @each_operator
 def test_row_is_complete(row):
     assert OPERATORS[row.name] is row and row.cost >= 1
-    assert len(row.partials) == len(row.monotonicity) == row.arity
+    assert len(row.partials) == len(row.monotonicity) == row.arity and {*row.monotonicity} <= {-1, 0, 1}
     assert row.interval is not None or 0 not in row.monotonicity
     assert len(row.unit_rule.exponents) == (row.arity if row.unit_rule.kind == "product" else 0)
 

@@ -1,0 +1,62 @@
+"""Hosts by name, with the time in which they launch the kernels of one layer, and the usual host of a GPU."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import inf, isnan
+from types import MappingProxyType
+
+from trainlaw.datasets.files.storage import read_data_rows
+
+
+@dataclass(frozen=True)
+class Host:
+    """A kind of host: time `launch_s` in s to launch the kernels of one layer, with its source.
+
+    gpus : pattern of the GPUs that usually have it from `since_year` on, or without a year by their
+    `generations`; "" where only its name selects it.
+    """
+
+    host: str
+    launch_s: float
+    gpus: str
+    since_year: float
+    generations: str
+    source: str
+
+    def has(self, gpu: str, year: float, generation: str) -> bool:
+        """Return whether a GPU of a name, year (nan: unknown) and generation usually has this host."""
+        if not self.gpus or not re.fullmatch(self.gpus, gpu):
+            return False
+        is_later = re.fullmatch(self.generations, generation) if isnan(year) else year >= self.since_year
+        return bool(is_later) or self.since_year == -inf
+
+
+@cache
+def hosts() -> Mapping[str, Host]:
+    """Return the hosts by name, in the order of `hosts.csv`.
+
+    >>> hosts()["wsl2"].launch_s
+    7e-05
+    """
+    rows = read_data_rows("hosts.csv")
+    texts = ("host", "gpus", "generations", "source")
+    found = [
+        Host(
+            **{name: row.get(name, "") for name in texts},
+            launch_s=float(row["launch_s"]),
+            since_year=float(row.get("since_year", -inf)),
+        )
+        for row in rows
+    ]
+    return MappingProxyType({host.host: host for host in found})
+
+
+def usual_host(gpu: str, year: float, generation: str) -> Host:
+    """Return the usual host of a GPU: the first row of the table that has it.
+
+    >>> usual_host("RTX 5000 Ada Laptop", 2023, "Ada Lovelace").host, usual_host("T4", 2018, "Turing").host
+    ('laptop', 'usual')
+    """
+    return next(host for host in hosts().values() if host.has(gpu, year, generation))
