@@ -16,7 +16,7 @@ from trainlaw.formulas import DIMENSIONLESS, Unit
 # Pull of a weight towards zero, relative to its starting value: so small that it matters only for a constant
 # that no row determines.
 WEIGHT_PULL = 1e-7
-# Where units are types, exponents and dimensionless constants are pulled towards zero, as far as rows allow.
+# Pull of exponents and of dimensionless constants towards zero, where units are types.
 SHRINKAGE = 1e-3
 # Largest absolute value of a fitted exponent: laws of time have none beyond 2.
 EXPONENT_LIMIT = 2.0

@@ -35,11 +35,6 @@ _COSTS = np.array([*_LEAVES, *(COSTS[name] for name in OPERATORS)])
 LARGEST_DOUBLED_POWER = 8
 
 
-def held_constants(tree: Sequence[Node]) -> list[Node]:
-    """Return the nodes of a tree that hold a constant, in prefix order."""
-    return [node for node in tree if node.constant is not None]
-
-
 def encode(forest: Forest) -> Programs:
     """Return the programs of many trees; raises InputError for one longer than the machine's scratch."""
     if forest.sizes.max(initial=0) > NODE_LIMIT:
