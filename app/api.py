@@ -1,6 +1,8 @@
 """The Python facade: study, predict, plan, list, load, calibrate and export, as `trainlaw.study`, ..."""
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
@@ -8,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from trainlaw.app.explain.shares import explanations
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.frames import are_single, asked_runs, cnns, compare, gpus, plan
 from trainlaw.app.inputs.requests import DEFAULT_SETUP, stated
@@ -115,6 +118,7 @@ def predict(
     batch: int | Sequence[int] | None = None,
     *,
     formula: Formula | str | Path | None = None,
+    explain: bool = False,
     **settings: Any,
 ) -> Prediction | pd.DataFrame:
     """Predict the time of one training iteration, or of many at once.
@@ -130,6 +134,9 @@ def predict(
         Images per GPU and iteration.
     formula : Formula, str, Path or None
         The formula for one GPU, or its name as in `load_formula`; None for the built-in one.
+    explain : bool
+        Whether to say what the time is made of: `explanation`, a mapping as `trainlaw predict --explain
+        --json` prints it.
     **settings : object
         One value, or a sequence as long as those of CNN, GPU and batch (one of length 1 goes for all rows):
 
@@ -171,12 +178,17 @@ def predict(
     chosen = _formula_for(formula, settings)
     if isinstance(cnn, str) and isinstance(gpu, str) and isinstance(batch, Integral) and are_single(settings):
         # Numbers of NumPy are one value too.
-        return one_prediction(chosen, cnn, gpu, batch if isinstance(batch, bool) else int(batch), settings)
+        number = batch if isinstance(batch, bool) else int(batch)
+        return one_prediction(chosen, cnn, gpu, number, settings, explain=explain)
     are_single(settings)
     usual = stated(setup_for(chosen, DEFAULT_SETUP))
     blocks, rows, index = asked_runs(cnn, gpu, batch, settings, usual)
-    tables = map(pd.DataFrame, predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA)))
-    return pd.concat(tables, ignore_index=True).take(rows).set_axis(index)
+    say = explanations if explain else None
+    with _without_collection():
+        tables = [*predicted_blocks(chosen, blocks, formula_of(SCALING_FORMULA), explain=say)]
+    table = pd.concat(tables, ignore_index=True)
+    repeats = len(rows) != len(table) or (rows != np.arange(len(rows))).any()
+    return (table.take(rows) if repeats else table).set_axis(index)
 
 
 @naming_arguments
@@ -266,6 +278,18 @@ def predict_many(
     blocks, rows, _ = asked_runs(cnn, gpu, batch, settings, usual)
     scaling = formula_of(SCALING_FORMULA)
     return np.concatenate([run_seconds(chosen, runs, scaling) for runs in blocks])[rows]
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Create many objects without a search for circles among them, of which there are none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _formula_for(formula: Formula | str | Path | None, settings: Mapping[str, object]) -> Formula:

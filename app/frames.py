@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from trainlaw.app.inputs.prices import read_prices
-from trainlaw.app.inputs.requests import frame_blocks
+from trainlaw.app.inputs.requests import SHORT_COLUMNS, frame_blocks
 from trainlaw.app.inputs.resolve import known_gpus, named_cnn
 from trainlaw.app.inputs.selection import parse_hours, rated_gpus, rented_instances, selection_of
 from trainlaw.app.models.user_formula import find_formulas
@@ -30,9 +30,7 @@ from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import FORWARD
 
-# Short names of columns of configurations.
-_COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px", "classes": "n_classes"}
-_SHORT = {column: name for name, column in _COLUMNS.items()} | {"network": "fabric"}
+_SHORT = {column: name for name, column in SHORT_COLUMNS.items()} | {"network": "fabric"}
 _SETTINGS = ("pixels", "classes", *(item.name for item in fields(Setup)))
 _SINGLE = str | Real
 _COUNTS = ("macs", "params", "n_layers", "activation_elements")
@@ -122,10 +120,10 @@ def asked_runs(
     """
     named = {"gpu": gpu, "batch": batch, **{setting_name(name): value for name, value in settings.items()}}
     given: dict[str, Any] = {
-        _COLUMNS.get(name, name): value for name, value in named.items() if value is not None
+        SHORT_COLUMNS.get(name, name): value for name, value in named.items() if value is not None
     }
     if isinstance(cnn, pd.DataFrame):
-        frame = cnn.rename(columns=_COLUMNS)
+        frame = cnn.rename(columns=SHORT_COLUMNS)
         twice = [*frame.columns[frame.columns.duplicated()]]
         twice += [name for name in given if name in frame and not (frame[name] == given[name]).all()]
         if twice:

@@ -7,14 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.explain.shares import term_times
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.doubts import trusted
-from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.settings import setup_for
-from trainlaw.app.models.term_descriptions import described_terms
-from trainlaw.app.models.terms import part_values
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.text.python_names import naming_arguments
@@ -168,18 +166,9 @@ class Law(Formula):
         1.0
         """
         setup = setup_for(self, Setup(**settings))
-        rows = formula_rows(self, one_run(cnn, gpu, batch, pixels, setup))
-        seconds = part_values(self, rows.columns, rows.sums)[:, 0]
-        described = described_terms(self)
-        table = pd.DataFrame(
-            {
-                "term": [term.name for term in described],
-                "meaning": [term.sentence for term in described],
-                "time_s": seconds,
-                "share": seconds / np.nansum(seconds),
-            }
-        )
-        return table.sort_values("time_s", ascending=False, kind="stable", ignore_index=True)
+        (terms,) = term_times(self, one_run(cnn, gpu, batch, pixels, setup))
+        rows = [(one.term.name, one.term.sentence, one.seconds, one.share) for one in terms]
+        return pd.DataFrame(rows, columns=["term", "meaning", "time_s", "share"])
 
     @naming_arguments
     def plot(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from trainlaw.app.explain.shares import explanations
 from trainlaw.app.frames import setting_name
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.resolve import is_cnn_file
@@ -30,14 +31,15 @@ def one_time(formula: Formula, cnn: str, gpu: str, batch: int, settings: Mapping
 
 
 def one_prediction(
-    formula: Formula, cnn: str, gpu: str, batch: int, settings: Mapping[str, Any]
+    formula: Formula, cnn: str, gpu: str, batch: int, settings: Mapping[str, Any], *, explain: bool = False
 ) -> Prediction:
     """Return a prediction; arguments as for `trainlaw.predict`, one value each."""
     check_counts(batch)
-    prepared = _prepared(Held(formula), cnn, gpu, tuple(settings.items()))
+    prepared = None if explain else _prepared(Held(formula), cnn, gpu, tuple(settings.items()))
     if prepared is not None:
         return prepared.prediction(batch)
-    return predict_runs(formula, _run(formula, cnn, gpu, batch, tuple(settings.items())), _scaling())[0]
+    run = _run(formula, cnn, gpu, batch, tuple(settings.items()))
+    return predict_runs(formula, run, _scaling(), explain=explanations if explain else None)[0]
 
 
 def _scaling() -> Formula:

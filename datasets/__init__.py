@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainlaw.datasets.measurements.inspection import coverage, outliers
     from trainlaw.datasets.measurements.layers import LayerTable
     from trainlaw.datasets.measurements.pairs import PairTable
-    from trainlaw.datasets.profiles.profile_files import read_profiles
+    from trainlaw.datasets.profiles.profile_files import read_profile
     from trainlaw.datasets.sources.catalog import DATASETS, Dataset, load
 
 __all__ = [
@@ -50,7 +50,7 @@ __all__ = [
     "link_table",
     "load",
     "outliers",
-    "read_profiles",
+    "read_profile",
 ]
 
 _HOMES = {
@@ -58,7 +58,7 @@ _HOMES = {
     "measurements.inspection": "coverage outliers",
     "measurements.layers": "LayerTable",
     "measurements.pairs": "PairTable",
-    "profiles.profile_files": "read_profiles",
+    "profiles.profile_files": "read_profile",
     "sources.catalog": "DATASETS Dataset load",
 }
 

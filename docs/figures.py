@@ -17,7 +17,7 @@ from trainlaw.app.models.front import FRONT as FRONT_ENTRY
 from trainlaw.app.models.front import LAW, FrontRow, front_table, law_row, worth_text
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.terminal.formula import equation_text
-from trainlaw.formulas import Formula, load_formula, to_text
+from trainlaw.formulas import Formula, load_formula
 from trainlaw.validate.baselines import CONTROLS, PRUNED_LAW, RANDOM_SEARCH, STEPWISE, title_of
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.error_table import MACRO
@@ -166,7 +166,7 @@ def front_rows() -> tuple[FrontRow, ...]:
 
 
 def _evolved() -> str:
-    """The formula of six constants in one line, with its controls."""
+    """What the formula of six constants is worth, in one line."""
     row = next(row for row in front_rows() if row.constants == _SHOWN_CONSTANTS)
     controls = [
         f"{title} {row.control_percent(name):.0f} %"
@@ -175,8 +175,8 @@ def _evolved() -> str:
     ]
     null = f"FLOPs over peak rate {overall_error(_law(), _NULL, MACRO):.0f} %"
     return (
-        f"- **Evolved, {row.constants} constants**: `{to_text(row.formula.expression, 2)}`. On GPUs that the "
-        f"search never saw it errs by **{row.held_out_percent:.1f} %**; {', '.join([*controls, null])}."
+        f"- **Evolved, {row.constants} constants**: the formula below errs by "
+        f"**{row.held_out_percent:.1f} %** on GPUs that the search never saw; {', '.join([*controls, null])}."
     )
 
 

@@ -5,6 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 FIGURE, WARNING, NOTE = "figure", "warning", "note"
+#: How grave a warning is, the gravest first: every output says warnings in this order.
+GRAVITIES = ("impossible", "mistaken", "unlike", "range", "assumed", "ignored")
+#: Warnings that an output for readers shows at once.
+FIRST_WARNINGS = 3
 #: A place of a sentence: a name for a text; names and a style for one number or the two ends of a range.
 PLACE = re.compile(r"\{(?P<names>\w+(?:,\w+)?)(?::(?P<style>\w+))?\}")
 
@@ -17,7 +21,7 @@ class Answer:
     of an expression; empty for a row that only says something. when : an expression that is positive where
     the sentence is said; empty for always. sentence : text with places, see `PLACE`; several lines are
     several sentences. title : heads a line of figures; empty for a warning or a note. words : what the
-    values 0, 1, ... mean.
+    values 0, 1, ... mean. gravity : of a warning, one of `GRAVITIES`.
     """
 
     name: str
@@ -28,6 +32,13 @@ class Answer:
     title: str = ""
     words: tuple[str, ...] = ()
     is_note: bool = False
+    gravity: str = "assumed"
+
+    @property
+    def rank(self) -> int:
+        """The place among rows that are said: warnings by gravity, after all others."""
+        is_warning = self.sentence and self.kind == WARNING
+        return 1 + GRAVITIES.index(self.gravity) if is_warning else 0
 
     @property
     def kind(self) -> str:

@@ -63,4 +63,5 @@ def errors(formula: Formula) -> Iterable[Answer]:
             when=f"error_of_architecture - {_LARGE_ERROR}",
             sentence="the formula's error on held-out runs of this architecture is "
             "{architecture_error_percent:number} %: expect this prediction to be off by as much",
+            gravity="range",
         )

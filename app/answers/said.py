@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import repeat
+from functools import cached_property, partial
 from math import isfinite
 from typing import Any
 
@@ -49,8 +48,8 @@ class Answers:
     columns: Mapping[str, np.ndarray]
     count: int
 
-    def published(self) -> dict[str, list[float | str | None]]:
-        """Return the columns of outputs by name: numbers, words, None where a value is not defined."""
+    def published(self) -> dict[str, np.ndarray]:
+        """Return the columns of outputs by name: numbers, nan where a value is not defined, or words."""
         shown = (line.answer for line in self.lines if line.answer.is_published)
         return {answer.name: self._plain(answer) for answer in shown}
 
@@ -59,18 +58,18 @@ class Answers:
         columns = {name: values[row : row + 1] for name, values in self.columns.items()}
         return Answers(self.lines, columns, 1)
 
-    def sentences(self, kind: str) -> list[tuple[str, ...]]:
-        """Return the warnings or notes of each prediction, in the order of the table."""
-        found: list[list[str]] = [[] for _ in range(self.count)]
+    def said(self, kind: str) -> Iterator[tuple[Answer, dict[int, str]]]:
+        """Yield the rows of a kind, warnings by gravity, with what each says by number of the prediction."""
         for line in self._of_kind(kind):
             rows = self._rows_of(line)
-            columns = [self.columns[name][rows].tolist() for name in _names_in(line.answer)]
-            # Of many predictions, most have what another one has.
-            texts: dict[tuple[Any, ...], list[str]] = {}
-            for row, values in zip(rows, zip(*columns, strict=True) if columns else repeat(()), strict=False):
-                if values not in texts:
-                    texts[values] = self._filled(line.answer, values).splitlines()
-                found[row] += texts[values]
+            yield line.answer, dict(zip(rows, self._filled(line.answer.sentence, rows), strict=True))
+
+    def sentences(self, kind: str) -> list[tuple[str, ...]]:
+        """Return the warnings, the gravest first, or the notes of each prediction."""
+        found: list[list[str]] = [[] for _ in range(self.count)]
+        for _, texts in self.said(kind):
+            for row, text in texts.items():
+                found[row] += text.splitlines() if "\n" in text else (text,)
         return list(map(tuple, found))
 
     def sentence_columns(self) -> dict[str, list[tuple[str, ...]]]:
@@ -79,12 +78,12 @@ class Answers:
 
     def text(self, line: Line, row: int) -> str:
         """Return what a line says of one prediction, empty where it is not said."""
-        return self._of_row(line.answer, row) if row in self._rows_of(line) else ""
+        return self._filled(line.answer.sentence, [row])[0] if row in self._rows_of(line) else ""
 
     def figures(self, row: int) -> list[tuple[str, str]]:
         """Return the lines of figures of one prediction, as title and text."""
         lines = (line.answer for line in self._of_kind(FIGURE) if row in self._rows_of(line))
-        return [(answer.title, self._of_row(answer, row)) for answer in lines]
+        return [(answer.title, self._filled(answer.sentence, [row])[0]) for answer in lines]
 
     def _of_kind(self, kind: str) -> Iterable[Line]:
         return (line for line in self.lines if line.answer.sentence and line.answer.kind == kind)
@@ -95,37 +94,30 @@ class Answers:
         values, valid = evaluate(line.when, {name: self.columns[name] for name in variables(line.when)})
         return np.flatnonzero(valid & (values > 0)).tolist()
 
-    def _plain(self, answer: Answer) -> list[float | str | None]:
+    def _plain(self, answer: Answer) -> np.ndarray:
         """Return the values of a row as outputs have them: words, whole bytes, or numbers."""
         values = self.columns[answer.name]
-        numbers: list[float] = values.tolist()
         if answer.words:
-            return [word_of(answer.words, number) for number in numbers]
-        is_known = np.isfinite(values).tolist()
-        if answer.unit == "B":
-            return [round(size) if known else None for size, known in zip(numbers, is_known, strict=True)]
-        if not all(is_known):
-            return [number if known else None for number, known in zip(numbers, is_known, strict=True)]
-        return list(numbers)
+            places = np.where(np.isfinite(values), values, len(answer.words)).astype(int)
+            return np.take(np.array([*answer.words, NOT_KNOWN], dtype=object), places)
+        numbers = np.where(np.isfinite(values), values, np.nan)
+        is_whole = answer.unit == "B" and bool(np.isfinite(numbers).all())
+        return np.rint(numbers).astype(np.int64) if is_whole else numbers
 
-    def _of_row(self, answer: Answer, row: int) -> str:
-        """Return the sentence of a row for one prediction."""
-        return self._filled(answer, [self.columns[name][row] for name in _names_in(answer)])
+    def _filled(self, sentence: str, rows: Sequence[int]) -> list[str]:
+        """Return a sentence with its places filled, of predictions by their numbers."""
+        template = PLACE.sub("%s", sentence.replace("%", "%%"))
+        shown = [self._shown(names, style, rows) for names, style in places_of(sentence)]
+        return [template % texts for texts in (zip(*shown, strict=True) if shown else [()] * len(rows))]
 
-    def _filled(self, answer: Answer, values: Sequence[Any]) -> str:
-        """Return the sentence of a row, filled with the values of its places in their order."""
-        left = iter(values)
-        first, *rest = PLACE.split(answer.sentence)
-        pieces = zip(rest[::3], rest[1::3], rest[2::3], strict=True)
-        texts = (self._text(names, style, left) + words for names, style, words in pieces)
-        return first + "".join(texts)
-
-    def _text(self, names: str, style: str | None, values: Iterator[Any]) -> str:
-        """Return the text of a place, whose values are the next ones."""
-        if "," in names:
-            return _RANGES[style or ""](next(values), next(values))
-        value = next(values)
-        return STYLES[style](value) if style else self._word(names, value)
+    def _shown(self, names: Sequence[str], style: str, rows: Sequence[int]) -> list[str]:
+        """Return the texts of a place; of many predictions, most have what another one has."""
+        columns = [self.columns[name][rows].tolist() for name in names]
+        if len(columns) > 1:
+            return list(map(_RANGES[style], *columns))
+        show = STYLES[style] if style else partial(self._word, names[0])
+        known = {value: show(value) for value in dict.fromkeys(columns[0])}
+        return [known[value] for value in columns[0]]
 
     @cached_property
     def _words(self) -> dict[str, tuple[str, ...]]:
@@ -143,11 +135,6 @@ def word_of(words: tuple[str, ...], value: float) -> str:
     ('cannot fit', 'not known')
     """
     return words[int(value)] if isfinite(value) else NOT_KNOWN
-
-
-def _names_in(answer: Answer) -> list[str]:
-    """Return the quantities of a sentence in the order of its places."""
-    return [name for names, _ in places_of(answer.sentence) for name in names]
 
 
 def answered(formula: Formula, runs: RunTable, columns: Mapping[str, np.ndarray]) -> Answers:
@@ -177,15 +164,16 @@ def row_columns(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:
     """Return what the rows of a formula say of each run, (n_runs,) by name.
 
     For a formula of runs these are its features; for one of layers, how many layers are outside the training
-    range of each feature, and the distance of the farthest.
+    ranges, and the distance of the farthest.
     """
     if rows.sums is None:
         return dict(rows.columns)
+    # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
+    outside = formula.out_of_range(rows.columns)
+    far = [mask & (rows.columns[name] != 0) for name, mask in outside.items()]
     found = {}
-    for name, outside in formula.out_of_range(rows.columns).items():
-        # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
-        counted = 1.0 * (outside & (rows.columns[name] != 0))
-        found[f"layers_outside_{name}"] = rows.per_run(rows.sums.apply(counted), 0.0)
+    if far:
+        found["layers_outside"] = rows.per_run(rows.sums.apply(1.0 * np.any(far, axis=0)), 0.0)
     joint = stored_joint_range(formula)
     if joint is not None:
         unlike = rows.any_per_run(joint.outside(rows.columns))

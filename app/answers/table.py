@@ -27,7 +27,7 @@ from trainlaw.formulas.algebra.tidying import folded
 from trainlaw.formulas.scopes import MULTI_GPU
 
 _Rows = tuple[Answer, ...] | Callable[[Formula], Iterable[Answer]]
-#: All rows in the order in which they are said; a function yields those of one formula.
+#: All rows; a function yields those of one formula. They are said in this order, warnings by gravity.
 ANSWERS: tuple[_Rows, ...] = (
     rows("of_measured_time"),
     warning_rows.setup,
@@ -48,7 +48,8 @@ ANSWERS: tuple[_Rows, ...] = (
 
 def answers_of(formula: Formula) -> tuple[Answer, ...]:
     """Return the rows that a formula has, in the order in which they are said."""
-    return tuple(row for part in ANSWERS for row in (part(formula) if callable(part) else part))
+    found = (row for part in ANSWERS for row in (part(formula) if callable(part) else part))
+    return tuple(sorted(found, key=lambda row: row.rank))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The rows of notes and warnings: assumptions, ranges, coverage of the training runs, memory, host."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import reduce
 
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.answers.fixed_rows import rows
@@ -9,8 +10,9 @@ from trainlaw.app.inputs.resolve import study_specifications
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
+from trainlaw.app.models.term_descriptions import title_of
 from trainlaw.app.text.numbers import show_number
-from trainlaw.formulas import Formula, to_text
+from trainlaw.formulas import SECOND, Formula, to_text
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU
 from trainlaw.validate.applicability import stored_joint_range
 
@@ -33,21 +35,38 @@ def setup(formula: Formula) -> Iterable[Answer]:
 
 
 def outside(formula: Formula) -> Iterable[Answer]:
-    """Yield a warning per feature outside its training range; for layers, how many of them are."""
-    for spec in formula.used_features:
-        if spec.name not in formula.ranges:
-            continue
-        low, high = formula.ranges[spec.name]
-        said = f"outside the training range {show_number(low)} to {show_number(high)}"
-        if formula.scope == LAYER:
-            layers = f"layers_outside_{spec.name}"
-            sentence = f"{spec.name} of {{{layers}:layers}} lies {said}"
-            yield Answer(f"outside_{spec.name}", when=layers, sentence=sentence)
-            continue
-        unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
-        sentence = f"{spec.name} is {{{spec.name}:number}}{unit}, {said}"
-        when = f"max({spec.name} - {high!r}, {low!r} - {spec.name})"
-        yield Answer(f"outside_{spec.name}", when=when, sentence=sentence)
+    """Yield the warnings about features outside their training ranges, all amounts of work in one sentence.
+
+    For layers, how many of them are outside.
+    """
+    if formula.scope == LAYER:
+        sentence = "sizes of {layers_outside:layers} lie outside those of training runs"
+        yield Answer("outside_layers", when="layers_outside", sentence=sentence, gravity="range")
+        return
+    ranges = {
+        spec: formula.ranges[spec.name] for spec in formula.used_features if spec.name in formula.ranges
+    }
+    work = {spec: ends for spec, ends in ranges.items() if spec.unit == SECOND and ends[1] > 0}
+    yield from _outside_work({spec.name: ends for spec, ends in work.items()})
+    for spec, (low, high) in ranges.items():
+        if spec not in work:
+            unit = "" if spec.unit.is_dimensionless else f" {spec.unit}"
+            runs = f"training runs have {show_number(low)} to {show_number(high)}"
+            sentence = f"{title_of(spec)} is {{{spec.name}:number}}{unit}: {runs}"
+            when = f"max({spec.name} - {high!r}, {low!r} - {spec.name})"
+            yield Answer(f"outside_{spec.name}", when=when, sentence=sentence, gravity="range")
+
+
+def _outside_work(ranges: Mapping[str, tuple[float, float]]) -> Iterable[Answer]:
+    """Yield the ratio of the work to the most, and to the least, of training runs, and its warning."""
+    most = [f"{name} / {high!r}" for name, (_, high) in ranges.items()]
+    least = [f"{name} / {low!r}" for name, (low, _) in ranges.items() if low > 0]
+    said = "work per iteration is {%s:number} times %s any training run"
+    for name, of, ratios in (("most_work", "that of", most), ("least_work", "the least of", least)):
+        if ratios:
+            operator, when = ("max", f"{name} - 1") if ratios is most else ("min", f"1 - {name}")
+            yield Answer(name, definition=reduce((operator + "({}, {})").format, ratios))
+            yield Answer(f"outside_{name}", when=when, sentence=said % (name, of), gravity="range")
 
 
 def coverage(formula: Formula) -> Iterable[Answer]:
@@ -63,13 +82,16 @@ def coverage(formula: Formula) -> Iterable[Answer]:
     known = {} if formula.scope == MULTI_GPU else formula.provenance
     if "precisions" in known:
         yield Answer(
-            "untrained_precision", when="is_untrained_precision", sentence="no training run used {precision}"
+            "untrained_precision",
+            when="is_untrained_precision",
+            sentence="no training run used {precision}",
+            gravity="unlike",
         )
     if known.get("generations") is not None:
         of_gpu = "no training run is on a GPU of"
-        yield Answer("unseen_vendor", when="is_unseen_vendor", sentence=f"{of_gpu} {{vendor}}")
-        generation = f"{of_gpu} the generation {{generation}}"
-        yield Answer("unseen_generation", when="is_unseen_generation", sentence=generation)
+        for kind, text in (("vendor", "{vendor}"), ("generation", "the generation {generation}")):
+            when, sentence = f"is_unseen_{kind}", f"{of_gpu} {text}"
+            yield Answer(f"unseen_{kind}", when=when, sentence=sentence, gravity="unlike")
 
 
 # A whitening matrix has rounding errors of zeros of this size.
@@ -104,6 +126,7 @@ def jointly(formula: Formula) -> Iterable[Answer]:
         "jointly_outside",
         when=f"(joint_distance - {found.limit!r}) * (1 - is_undefined)",
         sentence="this combination of features is unlike any in the training data",
+        gravity="unlike",
     )
 
 
@@ -124,13 +147,13 @@ def calibration(formula: Formula) -> Iterable[Answer]:
     if doubt := known.get("doubt"):
         # There is at least one GPU, so it is always said.
         said = f"the formula is calibrated by doubtful runs: {_literal([doubt])}"
-        yield Answer("doubtful_calibration", when="n_gpus", sentence=said)
+        yield Answer("doubtful_calibration", when="n_gpus", sentence=said, gravity="mistaken")
     if "gpus" in known:
         said = f"the formula is calibrated to {_literal(known['gpus'])}, not to this GPU"
-        yield Answer("other_gpu", when="is_other_gpu", sentence=said)
+        yield Answer("other_gpu", when="is_other_gpu", sentence=said, gravity="unlike")
     if "precisions" in known:
         said = f"the formula is calibrated by runs in {_literal(known['precisions'])} only"
-        yield Answer("other_precision", when="is_other_precision", sentence=said)
+        yield Answer("other_precision", when="is_other_precision", sentence=said, gravity="unlike")
 
 
 def _literal(names: Iterable[object]) -> str:

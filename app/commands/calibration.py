@@ -1,9 +1,15 @@
 """`trainlaw calibrate`: fit a formula to one machine with a few runs measured on it."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Trust
+from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Json, Trust
 from trainlaw.app.inputs.declared import argument, flag, option
+
+if TYPE_CHECKING:
+    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
 
 def calibrate_command(
@@ -27,6 +33,7 @@ def calibrate_command(
     gpu_file: GpuFile = None,
     cnn_file: CnnFiles = None,
     trust: Trust = False,
+    as_json: Json = False,
 ) -> None:
     """Calibrate a formula to a GPU: runs measured on it correct the constants and narrow the interval.
 
@@ -44,29 +51,24 @@ def calibrate_command(
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.inputs.run_tables import any_table, runs_of
-    from trainlaw.app.inputs.spreadsheets import chosen_pairs, words_of
     from trainlaw.app.models.calibration import calibrated_law
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.doubts import remarks, trusted
     from trainlaw.app.models.user_formula import find_formula
     from trainlaw.app.report.calibration_files import write_calibration_files
-    from trainlaw.app.terminal.calibration import calibration_text
+    from trainlaw.app.terminal.calibration import calibration_json, calibration_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps
     from trainlaw.app.terminal.spreadsheets import imported_runs
     from trainlaw.datasets import DATASETS
-    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
-    target = to or free_run_folder(Path.cwd())
-    check_target(target, overwrite)
+    check_target(target := to or free_run_folder(Path.cwd()), overwrite)
     given, origin = find_formula(formula, Path.cwd())
-    with shown_steps() as on_step, new_run_folder(target, overwrite) as folder:
+    printed = redirect_stdout(sys.stderr if as_json else sys.stdout)
+    with shown_steps() as on_step, new_run_folder(target, overwrite) as folder, printed:
         on_step("reading the runs", 0.0)
         if columns_are or constant or unit:
-            constants = chosen_pairs("--set", constant, "OURS=VALUE")
-            constants |= {"precision": precision} if precision else {}
-            kinds = words_of(columns_are)
-            answers = SheetAnswers(constants=constants, unit=unit or "", columns_are=kinds, trust=trust)
+            answers = _answers(constant, precision, unit, columns_are, trust=trust)
             found = imported_runs(Path(table), answers, gpu_file, cnn_file)
         else:
             found = any_table(table, gpu_file=gpu_file, cnn_files=cnn_file)
@@ -76,9 +78,31 @@ def calibrate_command(
         law = calibrated_law(given, runs)
         on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
-    print(calibration_text(law, given, origin))
     doubts = () if table in DATASETS else remarks(runs)
-    lines = [f"warning: {text}" for text in doubts if text not in law.warnings]
-    for line in (*lines, *filter(None, in_sample_warning(given, runs))):
-        print_fitted(line)
+    warnings = [text for text in doubts if text not in law.warnings]
+    warnings += [line.removeprefix("warning: ") for line in in_sample_warning(given, runs) if line]
+    if as_json:
+        said = {"calibrated": origin, "folder": str(target), "warnings": [*law.warnings, *warnings]}
+        print(calibration_json(law, given, **said))
+        return
+    print(calibration_text(law, given, origin))
+    for text in warnings:
+        print_fitted(f"warning: {text}")
     print(f"{target} written; use it with --formula {target}")
+
+
+def _answers(
+    constants: list[str] | None,
+    precision: str | None,
+    unit: str | None,
+    columns_are: str | None,
+    *,
+    trust: bool,
+) -> "SheetAnswers":
+    """Return what the options say of a spreadsheet, as `data import` has it."""
+    from trainlaw.app.inputs.spreadsheets import chosen_pairs, words_of
+    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
+
+    pairs = chosen_pairs("--set", constants, "OURS=VALUE")
+    pairs |= {"precision": precision} if precision else {}
+    return SheetAnswers(constants=pairs, unit=unit or "", columns_are=words_of(columns_are), trust=trust)

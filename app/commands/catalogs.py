@@ -229,12 +229,13 @@ def list_cnns(
       trainlaw cnn list resnet50
       trainlaw cnn list --family efficientnet --sort macs
     """
-    from trainlaw.app.terminal.as_json import json_text, records_of
+    from trainlaw.app.terminal.as_json import records_of
     from trainlaw.app.terminal.catalog import CnnQuery, cnn_list_text, listed_cnns
+    from trainlaw.app.text.tables import finite_json
 
     query = CnnQuery(search, family, everything, sizes, sort)
     found = listed_cnns(query)
-    print(json_text(records_of(found)) if as_json else cnn_list_text(found, query))
+    print(finite_json(records_of(found)) if as_json else cnn_list_text(found, query))
 
 
 @cnn_app.takes("show")
@@ -285,9 +286,9 @@ def show_layers(
       trainlaw cnn layers my-cnn.onnx
     """
     from trainlaw.app.inputs.resolve import named_cnn
-    from trainlaw.app.terminal.as_json import json_text
     from trainlaw.app.terminal.catalog import layers_text
+    from trainlaw.app.text.tables import finite_json
     from trainlaw.datasets.cnns import layer_records
 
     cnn = named_cnn(name, pixels).graph
-    print(json_text(layer_records(cnn)) if as_json else layers_text(cnn))
+    print(finite_json(layer_records(cnn)) if as_json else layers_text(cnn))

@@ -49,12 +49,13 @@ def show_table(
     """
     if gpu is not None:
         from trainlaw.app.inputs.run_tables import any_table
-        from trainlaw.app.terminal.as_json import json_text, records_of
+        from trainlaw.app.terminal.as_json import records_of
         from trainlaw.app.terminal.datasets import gpu_runs, gpu_runs_text
+        from trainlaw.app.text.tables import finite_json
 
         table = any_table(name)
         runs = gpu_runs(table, gpu)
-        print(json_text(records_of(runs)) if as_json else gpu_runs_text(runs, table.name, show_all))
+        print(finite_json(records_of(runs)) if as_json else gpu_runs_text(runs, table.name, show_all))
         return
     from trainlaw.app.terminal.as_json import dataset_json
     from trainlaw.app.terminal.datasets import table_text

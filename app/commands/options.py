@@ -1,12 +1,13 @@
 """Options of several commands, each written once, and the printing and writing of their results."""
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, option
+from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, flag, option
 
 if TYPE_CHECKING:
     from trainlaw.datasets.measurements.runs import Setup
@@ -143,8 +144,8 @@ Trust = Annotated[bool, shared(TRUST_HELP, "--trust")]
 Cluster = Annotated[
     str,
     shared(
-        "Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, local:N for N workers on "
-        "this machine, or a TOML file for a batch system; see docs/clusters.md.",
+        "Run on a dask cluster instead: tcp://HOST:PORT of its scheduler, or local:N for N workers on "
+        "this machine; see docs/clusters.md.",
         "--cluster",
     ),
 ]
@@ -209,6 +210,7 @@ class OutputOptions:
     form: Format = OutputFormat.table
     as_json: ShortJson = False
     out: Out = None
+    every_warning: bool = flag("Print every warning, not the three gravest alone.", "--all-warnings")
 
     @property
     def chosen(self) -> OutputFormat:
@@ -233,6 +235,13 @@ def check_new_files(paths: Iterable[Path | None]) -> None:
     for path in paths:
         if path is not None and path.exists():
             raise InputError(f"{path} exists; choose another name")
+
+
+def note_left_out(reasons: Mapping[str, str]) -> None:
+    """Say on standard error that GPUs are not ranked; reasons : why, by name."""
+    if reasons:
+        number = "1 GPU is" if len(reasons) == 1 else f"{len(reasons)} GPUs are"
+        print(f"note: {number} left out: {next(iter(reasons.values()))}", file=sys.stderr)
 
 
 def setup_of(*groups: object, **further: Any) -> "Setup":

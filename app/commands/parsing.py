@@ -2,15 +2,17 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 
 import click
 from trainlaw.app.inputs.declared import Declared, declared_of
+from trainlaw.app.text.files import toml_table
 
 _WHOLE = 1_000  # letters, which no first sentence has
 _METAVARS = {str: "text", int: "number", float: "number", Path: "path"}
@@ -128,46 +130,12 @@ class _Argument(click.Argument):
         return str(self.name), f"{self.text}  [{shown}]" if shown else self.text
 
 
-# What people ask of the commands with more than ten options, in the order of the first page of their help.
-FIRST_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "study": (
-        "--of",
-        "--held-out",
-        "--split",
-        "--evaluations",
-        "--against",
-        "--definition",
-        "--resume",
-        "--out",
-    ),
-    "suggest": ("-k", "--runs", "--gpu", "--cnn", "--pool", "--front", "--gpu-file", "--out"),
-    "calibrate": ("--gpu", "--precision", "--unit", "--set", "--columns-are", "--formula", "--out"),
-    "predict": ("--cnn", "--gpu", "--batch", "--precision", "--gpus", "--epochs", "--all-gpus", "--out"),
-    "predict-from-profile": (
-        "--anchor-profile",
-        "--anchor-gpu",
-        "--gpu",
-        "--cnn",
-        "--batch",
-        "--formula",
-        "--out",
-    ),
-    "profile": (
-        "--cnn",
-        "--batch",
-        "--precision",
-        "--pixels",
-        "--host",
-        "--plan",
-        "--limit-seconds",
-        "--out",
-    ),
-    "scaling": ("--cnn", "--gpu", "--batch", "--precision", "--max-gpus", "--link", "--fabric", "--plot"),
-    "schedule": ("--cnn", "--gpu", "--batch", "--streams", "--phase", "--event", "--gantt", "--out"),
-    "plan": ("--cnn", "--gpu", "--gpus", "--prices", "--within", "--budget", "--by", "--out"),
-    "validate": ("--formula", "--of", "--split", "--against", "--refit", "--trust", "--gpu-file", "--out"),
-    "import": ("--out", "--unit", "--precision", "--batch-is", "--column", "--value", "--only", "--ignore"),
-}
+@cache
+def first_options() -> Mapping[str, Sequence[str]]:
+    """Return the options on the first page of help, by command with more than ten of them."""
+    return toml_table(__file__, "first_options.toml")
+
+
 _ALL = "help of everything"  # names the wish in a context
 
 
@@ -192,7 +160,7 @@ class _Command(click.Command):
         parameters = self.get_params(ctx)
         arguments = [each.help_row() for each in parameters if isinstance(each, _Argument)]
         options = {each.opts[0]: each for each in parameters if isinstance(each, click.Option)}
-        first = FIRST_OPTIONS.get(str(self.name))
+        first = first_options().get(str(self.name))
         if first and _ALL not in ctx.meta:
             options = {name: options[name] for name in (*first, "--help-all", *options) if name in options}
             shown = {*first, "--help-all", "-h"}
@@ -233,7 +201,7 @@ def command_of(function: Callable[..., None], name: str) -> click.Command:
         function(**taken)
 
     made = [each.made() for each in parameters]
-    made += [help_all()] if name in FIRST_OPTIONS else []
+    made += [help_all()] if name in first_options() else []
     return _Command(name, callback=run, params=made, help=inspect.getdoc(function))
 
 

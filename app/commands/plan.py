@@ -1,6 +1,7 @@
 """`trainlaw plan`: which GPUs, how many, which batch and precision for a whole training."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +20,18 @@ from trainlaw.app.commands.options import (
     Pixels,
     ScalingFormula,
     check_new_files,
+    note_left_out,
     setup_of,
     write_or_print,
 )
 from trainlaw.app.inputs.declared import flag, option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainlaw.app.predictions.training import Training
-    from trainlaw.app.predictions.training_plans import PlanOptions
+    from trainlaw.app.predictions.training_plans import PlanOptions, TrainingPlans
+    from trainlaw.datasets import Gpu
     from trainlaw.datasets.measurements.runs import Setup
 
 
@@ -138,20 +143,30 @@ def plan_command(
     options = replace(options, rented=rented_instances(gpu or ()))
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))
+    chosen = selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog)
     plans = plan_training(
         choice.formula,
         choice.scaling,
         named_cnn(cnn, pixels, classes),
         training,
-        gpus=selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog),
+        gpus=chosen,
         catalog=catalog,
         options=options,
         prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
     )
+    if precision:
+        _note_left_out(chosen, plans)
     said = formula_line(*choice.said(max(options.counts)))
-    forms = (lambda: plans_text(said, plans, top), lambda: plans_csv(plans), lambda: plans_json(said, plans))
+    table = partial(plans_text, said, plans, top, output.every_warning)
+    forms = (table, lambda: plans_csv(plans), lambda: plans_json(said, plans))
     write_or_print(output, forms, plot, lambda: plans_svg(plans))
+
+
+def _note_left_out(chosen: "Sequence[Gpu]", plans: "TrainingPlans") -> None:
+    planned = {*plans.considered["gpu"]}
+    absent = [one.gpu for one in chosen if one.device == "GPU" and one.gpu not in planned]
+    note_left_out({name: f"{name} lacks the precision or the memory" for name in absent})
 
 
 def _options(

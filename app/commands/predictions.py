@@ -29,6 +29,7 @@ from trainlaw.app.commands.options import (
     ScalingFormula,
     ShortJson,
     check_new_files,
+    note_left_out,
     print_or_write,
     setup_of,
     write_or_print,
@@ -38,9 +39,12 @@ from trainlaw.app.inputs.declared import flag, option
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from trainlaw.app.inputs.requests import RunRequest
     from trainlaw.app.models.user_formula import FormulaChoice
+    from trainlaw.app.predictions.predict import Explain
     from trainlaw.app.predictions.training import Training
     from trainlaw.datasets import RunTable
+    from trainlaw.formulas import Formula
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ def predict_command(
     formula: FormulaFile = None,
     label: Label = None,
     restore_batchnorm: RestoreBatchnorm = None,
+    explain: bool = flag("Say what the time is made of, and what limits it.", "--explain"),
     output: OutputOptions,
 ) -> None:
     """Predict the time of a training iteration, or (--forward) of inference, with an interval and warnings.
@@ -143,13 +148,13 @@ def predict_command(
       trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --epochs 90 --images 1281167
       trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
       trainlaw predict --forward --cnn resnet50 --gpu "RTX 4090" --batch 256 --precision amp
+      trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --explain
       trainlaw predict --from plans.csv --out times.csv
     """
     from trainlaw.app.inputs.requests import RunRequest, check_request, run_blocks
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
     from trainlaw.app.models.settings import setup_for
     from trainlaw.app.models.user_formula import find_formulas, with_groups
-    from trainlaw.app.terminal.predictions import formula_line
     from trainlaw.formulas.scopes import FORWARD
 
     check_new_files([output.out])
@@ -174,17 +179,29 @@ def predict_command(
     )
     check_request(request, single_gpu_seconds)
     choice = replace(choice, formula=with_groups(choice.formula, label))
-    asked = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
+    asked: dict[str, Any] = {"measured_s": single_gpu_seconds, "training": whole.training(forward)}
+    asked |= _explained(single_gpu_seconds, output.chosen) if explain else {}
     said = choice.said(machine.n_gpus, single_gpu_seconds is not None)
     numbers: list[int] = []
     with run_blocks(request) as (header, blocks):
         if {"n_gpus", "allocation"}.isdisjoint(header):
             choice.check_counts(1)
-        _print_notes(file.runs, header)
-        line = formula_line(*said)
-        parts = _texts(choice, blocks, asked, ranking, output.chosen, said=line, counted=numbers.append)
+        _print_notes(request, header)
+        parts = _texts(choice, blocks, asked, ranking, output, said=said, counted=numbers.append)
         print_or_write(parts, output.out)
     _print_written(output.out, sum(numbers), said[1])
+
+
+def _explained(measured_s: float | None, form: OutputFormat) -> "dict[str, Explain]":
+    """Return the argument that explains predictions; InputError for an output that has no place for it."""
+    from trainlaw.app.explain.shares import explanations
+    from trainlaw.formulas import InputError
+
+    if measured_s is not None or form is OutputFormat.csv:
+        raise InputError(
+            "--explain: expected a time by a formula as a table or JSON, got CSV or --single-gpu-seconds"
+        )
+    return {"explain": explanations}
 
 
 def _print_written(out: Path | None, number: int, origin: str) -> None:
@@ -212,8 +229,12 @@ def _check_forward(
         )
 
 
-def _print_notes(path: Path | None, header: "Iterable[str]") -> None:
-    """Say on standard error what is not read of a file, and that a long one takes a while."""
+def _print_notes(request: "RunRequest", header: "Iterable[str]") -> None:
+    """Say on standard error which GPUs and columns are left out, and that a long file takes a while."""
+    from trainlaw.app.inputs.requests import left_out
+
+    note_left_out(left_out(request))
+    path = request.file
     if path is None:
         return
     if "time_s" in header:
@@ -231,21 +252,21 @@ def _texts(
     blocks: "Iterator[RunTable]",
     asked: "Mapping[str, Any]",
     ranking: RankingOptions,
-    form: OutputFormat,
+    output: OutputOptions,
     *,
-    said: str,
+    said: "tuple[Formula, str, str]",
     counted: "Callable[[int], None]",
 ) -> "Iterable[str]":
     """Return the text of predictions in parts.
 
-    asked : further arguments of `predict_runs`. said : first line of a table. counted : gets the number of
-    predictions of each part.
+    asked : further arguments of `predict_runs`. said : of the first line of a table. counted : gets the
+    number of predictions of each part.
     """
     from trainlaw.app.predictions.predict import fastest_first, predict_runs, predicted_blocks
-    from trainlaw.app.terminal.predictions import predictions_text, written_blocks
+    from trainlaw.app.terminal.predictions import formula_line, predictions_text, written_blocks
     from trainlaw.formulas import InputError
 
-    formula, scaling = choice.formula, choice.scaling
+    formula, scaling, form = choice.formula, choice.scaling, output.chosen
     if form is not OutputFormat.table:
         columns = predicted_blocks(
             formula, blocks, scaling, **asked, most=ranking.top, by_speed=ranking.all_gpus
@@ -254,17 +275,21 @@ def _texts(
     predictions = predict_runs(formula, next(blocks), scaling, **asked)
     if next(blocks, None) is not None:
         raise InputError(f"expected at most {len(predictions)} rows for a table; use --format csv")
+    if len(predictions) > 1 and predictions[0].explanation:
+        raise InputError(f"--explain: expected one configuration, got {len(predictions)}; use --json")
     counted(len(predictions))
     if ranking.all_gpus:
         rates = [row.samples_per_second for row in predictions]
         predictions = [predictions[row] for row in fastest_first(rates)]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
-    return [predictions_text(said, predictions, asked["training"], most), "\n"]
+    line = formula_line(*said)
+    text = predictions_text(line, predictions, asked["training"], most, output.every_warning)
+    return [text, "\n"]
 
 
 def predict_from_profile_command(
     anchor_profile: Path | None = option(
-        "Profile of an iteration on the anchor GPU: PyTorch's table, a Chrome trace, op statistics.",
+        "Profile of an iteration on the anchor GPU: PyTorch's table, op statistics.",
         "--anchor-profile",
         "--profile",
     ),
@@ -292,7 +317,7 @@ def predict_from_profile_command(
     \b
     Examples:
       trainlaw predict-from-profile --profile step.txt --anchor-gpu T4 --gpu V100 --cnn vgg16 --batch 32
-      trainlaw predict-from-profile --profile trace.json --anchor-gpu T4 --gpu K80 --anchor-seconds 0.21
+      trainlaw predict-from-profile --profile table.txt --anchor-gpu T4 --gpu K80 --anchor-seconds 0.21
     """
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.predictions.anchor import (
@@ -361,7 +386,7 @@ def scaling_command(
         scaling_csv,
         scaling_json,
         scaling_svg,
-        scaling_texts,
+        scaling_text,
     )
     from trainlaw.formulas import InputError
 
@@ -381,7 +406,14 @@ def scaling_command(
         f"{counts.cnn}, {curve_title(target, points, algorithm, setup)}"
         for target, points in zip(targets, curves, strict=True)
     ]
-    table = partial(scaling_texts, titles, curves, choice.formula, choice.origin, covering)
+    text_of = partial(
+        scaling_text,
+        formula=choice.formula,
+        origin=choice.origin,
+        scaling_origin=covering,
+        every_warning=output.every_warning,
+    )
+    table = partial("\n\n".join, map(text_of, titles, curves))
     forms = (table, lambda: scaling_csv(curves[0]), lambda: scaling_json(curves[0]))
     write_or_print(output, forms, plot, lambda: scaling_svg(titles[0], curves[0]))
 
@@ -439,7 +471,11 @@ def schedule_command(
     plan = plan_streams(
         counts, target, batch, streams, phase=phase.value, event_s=event, formula=layer_formula
     )
-    forms = (lambda: plan_text(plan, layer_formula, origin), lambda: plan_csv(plan), lambda: plan_json(plan))
+    forms = (
+        lambda: plan_text(plan, layer_formula, origin, output.every_warning),
+        lambda: plan_csv(plan),
+        lambda: plan_json(plan),
+    )
     write_or_print(output, forms, gantt, lambda: gantt_svg(plan))
 
 

@@ -9,23 +9,19 @@ from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.app.inputs.selection import parse_names
 from trainlaw.app.text.numbers import show_seconds, show_with_prefix
 from trainlaw.datasets.files.limits import limits
-from trainlaw.datasets.profiler import (
+from trainlaw.datasets.profiler.configurations import (
     FORWARD_PASS,
     WHOLE_ITERATION,
     Configuration,
-    MicroTime,
-    StoppingRule,
-    SweepProgress,
     configuration_grid,
-    default_threads,
-    device_here,
-    measured_host_launch,
-    named_here,
-    profile_micro,
-    profile_runs,
     read_plan,
-    sibling,
 )
+from trainlaw.datasets.profiler.host import measured_host_launch
+from trainlaw.datasets.profiler.local_device import default_threads, device_here, named_here
+from trainlaw.datasets.profiler.micro import AchievedRates, profile_micro
+from trainlaw.datasets.profiler.row_files import sibling
+from trainlaw.datasets.profiler.sweep import SweepProgress, profile_runs
+from trainlaw.datasets.profiler.timing import StoppingRule
 from trainlaw.formulas.errors import InputError, shown
 
 
@@ -61,11 +57,12 @@ def print_progress(progress: SweepProgress) -> None:
     print(progress_text(progress), file=sys.stderr, flush=True)
 
 
-def print_micro_time(gpu: str, time: MicroTime) -> None:
-    """Print one micro-benchmark on standard error, unbuffered."""
-    rate = f", {show_with_prefix(time.rate, time.unit)}" if time.amount else ""
-    took = show_seconds(time.time_s)
-    print(f"{gpu}: {time.benchmark} {time.size}: {took}{rate}", file=sys.stderr, flush=True)
+def print_rates(gpu: str, rates: AchievedRates) -> None:
+    """Print the rates of a device in one precision on standard error, unbuffered."""
+    product = show_with_prefix(rates.achieved_matmul_flop_per_s, "FLOP/s")
+    copy = show_with_prefix(rates.achieved_copy_byte_per_s, "B/s")
+    launch = show_seconds(rates.launch_latency_s)
+    print(f"{gpu}: products {product}, copies {copy}, a launch {launch}", file=sys.stderr, flush=True)
 
 
 def finished_text(out: Path, tried: int, asked: int) -> str:
@@ -81,17 +78,6 @@ def finished_text(out: Path, tried: int, asked: int) -> str:
         lines.append(f"{machine}: this machine in the GPU schema")
         known = f" --gpu-file {machine}"
     return "\n".join([*lines, f"next: trainlaw data check {out}{known}"])
-
-
-def micro_text(out: Path, rows: int) -> str:
-    """Return the files that the micro-benchmarks left."""
-    return "\n".join(
-        (
-            f"{sibling(out, 'micro')}: achieved rates, {rows} new row{'' if rows == 1 else 's'}",
-            f"{sibling(out, 'micro-sizes')}: every size",
-            f"{sibling(out, 'rates')}: for trainlaw study --rates",
-        )
-    )
 
 
 def host_text() -> str:
@@ -125,9 +111,8 @@ def run_profile(options: ProfileOptions) -> str:
     threads = _threads(options, device)
     if options.micro:
         precisions = parse_names(options.precision)
-        return micro_text(
-            options.out, profile_micro(device, threads, precisions, options.out, print_micro_time)
-        )
+        found = profile_micro(device, threads, precisions, options.out, print_rates)
+        return f"{found}: achieved rates, for trainlaw study --rates"
     wanted = _configurations(options, device, threads)
     rule = StoppingRule(options.interval / 100, options.limit_seconds)
     return finished_text(options.out, profile_runs(wanted, options.out, rule, print_progress), len(wanted))

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from trainlaw.app.commands.options import Cluster, Trust
+from trainlaw.app.commands.options import Cluster, Json, Trust
 from trainlaw.app.commands.parsing import GivenOptions
 from trainlaw.app.inputs.declared import argument, flag, option
 from trainlaw.app.inputs.study_definition import StudyDefinition
@@ -137,6 +137,7 @@ def compare_command(
         "Label whose groups are resampled for the interval: gpu_group, cnn_base, source, ...",
         default="gpu_group",
     ),
+    as_json: Json = False,
 ) -> None:
     """Compare the errors of two studies on the rows that both held out, and their fronts side by side.
 
@@ -149,14 +150,18 @@ def compare_command(
       trainlaw compare trainlaw-run trainlaw-run --estimators trainlaw,cf9
       trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
     """
-    from trainlaw.app.terminal.comparison import comparison_text, fronts_text, read_run
+    from trainlaw.app.terminal.comparison import comparison_json, comparison_text, fronts_text, read_run
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.formulas import InputError
 
     names = [name.strip() for name in estimators.split(",")]
     if len(names) > 2 or not all(names):
         raise InputError(f"--estimators: expected one name, or two with a comma, got {estimators!r}")
-    print_fitted(comparison_text(read_run(first), read_run(second), (names[0], names[-1]), by))
+    runs, pair = (read_run(first), read_run(second)), (names[0], names[-1])
+    if as_json:
+        print(comparison_json(*runs, pair, by))
+        return
+    print_fitted(comparison_text(*runs, pair, by))
     print(fronts_text(first, second))
 
 
@@ -181,6 +186,7 @@ def validate_command(
         "Folder to write, as `trainlaw study` does: report, workbook, errors.csv, ...", "--out"
     ),
     cluster: Cluster = "",
+    as_json: Json = False,
 ) -> None:
     """Evaluate your own formula: held-out errors per architecture, with those of null model and roofline.
 
@@ -203,6 +209,7 @@ def validate_command(
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.definition import asked_definition, read_study_table
     from trainlaw.app.studies.study import score_formula
+    from trainlaw.app.terminal.as_json import formula_json
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_fits
@@ -215,15 +222,19 @@ def validate_command(
         runs = read_study_table(wanted, trust)
         outcome = score_formula(law, runs, wanted, refit, on_fit, cluster=cluster)
     scored, fault = outcome.formula, unit_fault(law)
-    parts = [equation_text(scored), ""]
-    parts += in_sample_warning(law, runs)
-    parts += [f"warning: units do not agree: {fault}", ""] if fault else []
+    warnings = in_sample_warning(law, runs)
+    warnings += [f"warning: units do not agree: {fault}", ""] if fault else []
+    parts = [equation_text(scored), "", *warnings]
     parts += [symbols_text(scored), "", errors_text(scored, "your formula")]
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     if into is not None:
         with new_run_folder(into, False) as folder:
             write_run_files(outcome, folder, {"command": "trainlaw validate"})
         parts += ["", f"{into}: formula.json, errors.csv, report.html, formula.xlsx and more"]
+    if as_json:
+        said = [line.removeprefix("warning: ") for line in warnings if line]
+        print(formula_json(scored, formula, warnings=said, not_compared=dict(outcome.absent)))
+        return
     print_fitted("\n".join(parts))
 
 

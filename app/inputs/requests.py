@@ -48,6 +48,8 @@ _MOST_MACHINES = 100_000  # that are remembered, 150 MB
 _NEEDED = ("cnn", "gpu", "batch_per_gpu")
 # Those of runs and of plans that say nothing about a configuration are not read.
 _KNOWN = (*_NEEDED, *(column.name for column in RUN_COLUMNS), *PROFILER_COLUMNS, "fabric", *PLAN_NOTES)
+#: Names of columns that are the arguments of `trainlaw.predict`.
+SHORT_COLUMNS = {"batch": "batch_per_gpu", "pixels": "input_size_px", "classes": "n_classes"}
 _OF_CNN = ("cnn", "input_size_px", "n_classes")
 _FLAGS = ("tuned", "bucketed", "peer_access")
 
@@ -199,6 +201,15 @@ def one_run(
     return _runs_on(named_cnn(cnn, pixels, classes), chosen, [batch], on, catalog)
 
 
+def left_out(request: RunRequest) -> dict[str, str]:
+    """Return the GPUs of --all-gpus that cannot train as asked, by name, and why."""
+    if not request.all_gpus:
+        return {}
+    every = request.selection.of(known_gpus(request.gpu_file))
+    reasons = {gpu.gpu: impossible(gpu, request.setup) for gpu in every}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
 def _runs_on(
     cnn: CnnCounts,
     gpus: Sequence[Gpu],
@@ -258,18 +269,17 @@ def runs_of_csv(
 ) -> RunTable:
     """Return the configurations of a CSV file with the columns cnn, gpu and batch_per_gpu.
 
-    The columns input_size_px, n_classes, precision, n_gpus, n_nodes, link, fabric (or network), algorithm,
-    timed_parts, layout, compilation, tuned, host_launch_s, allocation, bucketed and stack may follow, and
-    those of measured runs and plans. gpus : known GPUs, None for the built-in
-    ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision : of rows
-    without one; None for PyTorch's default on their GPU.
+    They may be named as in `SHORT_COLUMNS`. The columns input_size_px, n_classes, precision, n_gpus, n_nodes,
+    link, fabric (or network), algorithm, timed_parts, layout, compilation, tuned, host_launch_s, allocation,
+    bucketed and stack may follow, and those of measured runs and plans. gpus : known GPUs, None for the
+    built-in ones. on : names of GPUs for a file without the column gpu: each row on each of them. precision :
+    of rows without one; None for PyTorch's default on their GPU.
     Raises InputError for a file that is no such table, with the line and column of the first fault, and for
     more than `MAX_ROWS` rows.
     """
     with opened_csv(path, MAX_TEXT_BYTES, MAX_ROWS) as (names, rows):
         spread = bool(on) and "gpu" not in names
-        header = (*names, "gpu") if spread else names
-        _check_header(header, path, ())
+        header = _checked_header((*names, "gpu") if spread else names, path, ())
         usual = {"precision": precision} if precision else {}
         reader = _ConfigurationReader(path, header, gpus or known_gpus(), usual)
         return reader.block(((line, [*row, gpu]) for line, row in rows for gpu in on) if spread else rows)
@@ -293,9 +303,9 @@ def run_blocks(request: RunRequest) -> Iterator[tuple[tuple[str, ...], Iterator[
         raise InputError(
             "--from names everything in its file; leave out --cnn, --gpu, --batch, --pixels, --all-gpus"
         )
-    with opened_csv(request.file, _MOST_BYTES, _MOST_ROWS) as (header, rows):
+    with opened_csv(request.file, _MOST_BYTES, _MOST_ROWS) as (names, rows):
         place = Path("standard input") if str(request.file) == "-" else request.file
-        _check_header(header, place, request.ignored)
+        header = _checked_header(names, place, request.ignored)
         reader = _ConfigurationReader(place, header, known_gpus(request.gpu_file), usual)
 
         def blocks() -> Iterator[RunTable]:
@@ -319,8 +329,9 @@ def frame_blocks(
     usual : by column what rows have that do not state it. lines : by which messages name the rows; counted
     from 1 by default.
     """
-    name, header = Path("the frame"), list(map(str, frame.columns))
-    _check_header(header, name, ())
+    name = Path("the frame")
+    header = _checked_header(list(map(str, frame.columns)), name, ())
+    frame = frame.set_axis(header, axis=1)
     for column in header:
         if column not in _FLAGS and infer_dtype(frame[column]) == "boolean":
             raise InputError(f"{name}: expected {column} as numbers or texts, got True or False")
@@ -345,7 +356,12 @@ def _cells(column: pd.Series) -> list[str]:
     return [texts[code] for code in codes.tolist()]
 
 
-def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> None:
+def _checked_header(names: Sequence[str], path: Path, ignored: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of columns without short ones; InputError for what is missing, twice or not known."""
+    header = tuple(SHORT_COLUMNS.get(name, name) for name in names)
+    for name in {*header} & {*SHORT_COLUMNS.values()}:
+        if header.count(name) > 1:
+            raise InputError(f"{path}: expected {name} once, got it twice, with its short name")
     missing = [name for name in _NEEDED if name not in header]
     if missing:
         raise InputError(f"{path}: expected the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}")
@@ -358,6 +374,7 @@ def _check_header(header: Sequence[str], path: Path, ignored: Sequence[str]) -> 
             raise InputError(
                 f"{path}: unknown column {shown(name)}: {near} Leave it out with --ignore {name}"
             )
+    return header
 
 
 class _ConfigurationReader:

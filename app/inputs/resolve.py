@@ -13,10 +13,15 @@ from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import shown
 
 _CNN_FILES = (".onnx", ".csv", ".json")
-# Files of models that hold weights or code, from which only their framework makes a graph.
+# Files of models that hold weights or code, from which only their framework makes a graph: lines that do.
+_BY_TORCH = (
+    'import torch; model = {}; torch.onnx.export(model.eval(), torch.zeros(1, 3, 224, 224), "net.onnx")'
+)
 _EXPORTS = {
-    (".pt", ".pth", ".py"): 'torch.onnx.export(model, torch.zeros(1, 3, 224, 224), "net.onnx")',
-    (".h5", ".keras"): 'model.export("net.onnx", format="onnx")',
+    (".pt", ".pth"): _BY_TORCH.format("torch.load({file}, weights_only=False)"),
+    (".py",): _BY_TORCH.format("YourNetwork()"),
+    (".h5", ".keras"): "import keras; model = keras.models.load_model({file}); "
+    'model.export("net.onnx", format="onnx")',
 }
 
 
@@ -65,7 +70,8 @@ def named_cnn(
     for suffixes, export in _EXPORTS.items():
         if text.lower().endswith(suffixes):
             raise InputError(
-                f"expected a CNN as .onnx, .csv or .json, got {shown(text)}: export it, {export}"
+                f"expected a CNN as .onnx, .csv or .json, got {shown(text)}: export it in Python, "
+                f"{export.replace('{file}', shown(text))}"
             )
     if not is_cnn_file(text):
         return find_cnn_counts(text, pixels, n_classes)

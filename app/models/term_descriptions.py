@@ -2,26 +2,30 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.terms import Part, parts_of
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.datasets.features.feature import base_columns
+from trainlaw.datasets.features.feature import Feature, base_columns
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Unit, Variable
 from trainlaw.formulas.algebra.tidying import factors
 
-# The rates of a time, base columns of GPU and links, determine its kind of work.
+# The rates of a time, base columns of GPU and links, determine its kind of work, and what limits it as text.
 _RATES = (
-    ("compute", re.compile(r"peak_\w*flop_per_s")),
-    ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s")),
-    ("memory", re.compile(r"bandwidth_byte_per_s")),
-    ("all-reduce", re.compile(r"(link|network)_\w+|peer_access")),
-    ("single-GPU", re.compile(SINGLE_GPU_TIME)),
+    ("compute", re.compile(r"peak_\w*flop_per_s"), "products at the peak rate"),
+    ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s"), "work outside tensor cores"),
+    ("memory", re.compile(r"bandwidth_byte_per_s"), "memory and cache"),
+    ("all-reduce", re.compile(r"(link|network)_\w+|peer_access"), "exchange of gradients"),
+    ("single-GPU", re.compile(SINGLE_GPU_TIME), "time on one GPU"),
 )
+_WITHOUT_RATES = {"launch": "launches of kernels", "fixed": "fixed time"}
+_RESOURCES = {kind: words for kind, _, words in _RATES} | _WITHOUT_RATES
+# Times that stand for themselves: their title is their resource.
+_ALONE = ("host_s", "least_time_s", "input_copy_s")
 _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
 _PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
 
@@ -36,13 +40,25 @@ _MOST_TITLES = 2
 class DescribedTerm:
     """A term of a formula with a short name, unique in its formula, a sentence that explains it, and a title.
 
-    title : the work that takes the time, for any reader. Several terms of a formula may share one.
+    title : the work that takes the time, for any reader. resource : what limits it, as text. Several terms
+    of a formula may share one of both.
     """
 
     part: Part
     name: str
     sentence: str
     title: str
+    resource: str
+
+
+def title_of(spec: FeatureSpec) -> str:
+    """Return what a feature is in a few words, for readers who do not know it.
+
+    >>> from trainlaw.datasets import FEATURES
+    >>> title_of(FEATURES["clock_ratio"].spec), title_of(FEATURES["host_s"].spec)
+    ('base clock over boost clock', 'waiting for the host, which launches kernels')
+    """
+    return _TITLES.get(spec.name) or re.split("[;:,]", spec.meaning or spec.name, maxsplit=1)[0]
 
 
 def described_terms(formula: Formula) -> tuple[DescribedTerm, ...]:
@@ -59,7 +75,8 @@ def described_terms(formula: Formula) -> tuple[DescribedTerm, ...]:
         seen[name] += 1
         unique = f"{name} {seen[name]}" if totals[name] > 1 else name
         sentence = _sentence(part.expression, times, scales, formula.target)
-        found.append(DescribedTerm(part, unique, sentence, _title(times) or name))
+        resource = resource_of(times or scales, handling(formula).features)
+        found.append(DescribedTerm(part, unique, sentence, _title(times) or name, resource))
     return tuple(found)
 
 
@@ -78,18 +95,35 @@ def _title(times: Sequence[FeatureSpec]) -> str:
     return _MANY if len(titles) > _MOST_TITLES else " and ".join(titles)
 
 
-def _name(times: Sequence[FeatureSpec], scales: Sequence[FeatureSpec], formula: Formula) -> str:
-    known = handling(formula).features
-    names = [spec.name for spec in times or scales]
+def resource_of(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -> str:
+    """Return as text what limits the time of a term; specs : its times, of `features`.
+
+    >>> from trainlaw.datasets import FEATURES
+    >>> resource_of([FEATURES["moved_own_s"].spec], FEATURES)
+    'memory and cache'
+    """
+    if len(specs) == 1 and specs[0].name in _ALONE:
+        return str(_TITLES[specs[0].name])
+    return _RESOURCES[_kinds(specs, features)[0]]
+
+
+def _kinds(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -> list[str]:
+    """Return the kinds of work of features, by the rates that they are made of."""
+    names = [spec.name for spec in specs]
     # A feature that is not known is a custom one.
-    raw = {*names} - {*known} | base_columns(known, [name for name in names if name in known])
-    kinds = [kind for kind, rate in _RATES if any(rate.fullmatch(name) for name in raw)]
+    raw = {*names} - {*features} | base_columns(features, [name for name in names if name in features])
+    kinds = [kind for kind, rate, _ in _RATES if any(rate.fullmatch(name) for name in raw)]
     if kinds[:2] == ["compute", "fp32-lane"]:
         kinds.remove("fp32-lane")  # the peak rate of fp32 is stated for the same lanes
+    is_counted = any(map(_COUNTS.fullmatch, raw))
+    return kinds or ["launch" if is_counted else "fixed"]
+
+
+def _name(times: Sequence[FeatureSpec], scales: Sequence[FeatureSpec], formula: Formula) -> str:
+    kinds = _kinds(times or scales, handling(formula).features)
     quantity = "time" if formula.target.unit == SECOND else formula.target.name
-    if not kinds:
-        counted = times and any(_COUNTS.fullmatch(name) for name in raw)
-        kinds = ["launch" if counted else "fixed"]
+    if kinds == ["launch"] and not times:
+        kinds = ["fixed"]
     subjects = [text for spec in times if (text := _PLAIN.sub("", spec.name).replace("_", " "))]
     of = f" ({', '.join(subjects)})" if subjects else ""
     return f"{' and '.join(kinds)} {quantity}{of}"

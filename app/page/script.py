@@ -317,6 +317,7 @@ def _law(formula: Formula, first: Formula, answers: str) -> str:
     used -= {"has_input_copy"} if is_forward else set()
     facts = {
         "intervals": interval_rows(formula),
+        "ranges": dict(formula.ranges),
         "errors": _errors(formula),
         "titles": list(titles),
         "known": [field for field, columns in _OPTIONAL.items() if used & {*columns}],

@@ -16,7 +16,7 @@ from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import finite_json, fitted_lines
-from trainlaw.datasets import FEATURES, GpuCatalog, RunTable, read_profiles
+from trainlaw.datasets import FEATURES, GpuCatalog, RunTable, read_profile
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
     OPERATION_FEATURES,
@@ -35,7 +35,6 @@ from trainlaw.validate.formula_intervals import interval_of
 from trainlaw.validate.result import OURS
 
 _UNKNOWN_SHARE = 0.02  # of a profile's time; less is not worth a warning
-_WORKLOAD = {"cnn": "cnn", "batch": "batch_per_gpu", "pixels": "input_size_px"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Workload:
 class ProfileRequest:
     """A prediction from a profile.
 
-    file : a profile on the anchor (see `read_profiles`), `steps` as there. anchor, target : names of GPUs.
+    file : a profile on the anchor (see `read_profile`), `steps` as there. anchor, target : names of GPUs.
     anchor_s : seconds of the anchor's iteration without the profiler; None: by the profile. formula : a file
     or run folder, None for the built-in formula of the pair, or of any pair.
     """
@@ -99,16 +98,12 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
 
     Raises InputError where profile, GPUs or workload do not determine a prediction.
     """
-    profile = _chosen(read_profiles(request.file, request.steps), request.workload, request.file)
-    workload = _completed(request.workload, profile)
+    profile, workload = read_profile(request.file, request.steps), request.workload
     anchor, target = (
         measured_gpu(name) or wanted_gpu(name, gpus).gpu for name in (request.anchor, request.target)
     )
     on_anchor = workload.run_on(anchor, gpus)
     formula, origin = _formula(anchor, target, on_anchor is not None, request.formula)
-    stated = profile.workload.get("gpu", anchor)
-    if stated != anchor:
-        raise InputError(f"{request.file} was measured on {stated}, got --anchor-gpu {anchor}")
     step_s, step = _step(profile, request.anchor_s)
     columns = _columns(formula, profile, step_s, (anchor, target), workload, gpus=gpus)
     time_s = float(np.ravel(formula.predict(columns))[0])
@@ -139,35 +134,6 @@ def measured_gpu(text: str) -> str | None:
     """
     found = [name for name in MEASURED_PAIR_GPUS if name == text or name.startswith(f"{text}-")]
     return found[0] if len(found) == 1 else None
-
-
-def _chosen(profiles: Sequence[OperationProfile], workload: Workload, file: Path) -> OperationProfile:
-    wanted = {column: str(value) for name, column in _WORKLOAD.items() if (value := getattr(workload, name))}
-    found = [
-        profile
-        for profile in profiles
-        if all(profile.workload.get(column, value) == value for column, value in wanted.items())
-    ]
-    if len(found) != 1:
-        have = sorted(
-            {" ".join(profile.workload.get(c, "?") for c in _WORKLOAD.values()) for profile in profiles}
-        )
-        number = "several" if found else "none"
-        raise InputError(
-            f"expected one profile in {file} of that --cnn, --batch and --pixels, got {number}; it has "
-            f"{'; '.join(have[:6])}{'; ...' if len(have) > 6 else ''}"
-        )
-    return found[0]
-
-
-def _completed(workload: Workload, profile: OperationProfile) -> Workload:
-    """Take from the file what the user leaves out, where the file has it."""
-    stored = profile.workload
-    batch, pixels = (
-        int(stored[name]) if stored.get(name, "").isdecimal() and len(stored[name]) <= 9 else None
-        for name in ("batch_per_gpu", "input_size_px")
-    )
-    return Workload(workload.cnn or stored.get("cnn"), workload.batch or batch, workload.pixels or pixels)
 
 
 def _formula(anchor: str, target: str, known: bool, file: Path | None) -> tuple[Formula, str]:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
-from math import inf, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from trainlaw.app.answers.answer import WARNING, Answer
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.nearest_run import nearest_run_columns
 from trainlaw.app.answers.said import Answers, answered, row_columns
@@ -23,6 +25,9 @@ from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import interval_factors, interval_of
 
+#: Yields what the times of runs are made of, from the formula and what several GPUs add, in seconds.
+Explain = Callable[[Formula, RunTable, Sequence[Any]], Iterable[Mapping[str, Any]]]
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -30,7 +35,8 @@ class Prediction:
 
     `n_gpus` GPUs are on `n_nodes` nodes, which have the same number of them unless `allocation` lists them.
     `host_launch_s` is None where it is not known. `values` are the published rows of the table by name, in
-    their units, None where not defined; `notes` say which defaults were used.
+    their units, None where not defined; `notes` say which defaults were used. `explanation` is what the time
+    is made of, as `trainlaw.app.explain.shares` has it, None where nobody asked.
     """
 
     cnn: str
@@ -54,6 +60,7 @@ class Prediction:
     warnings: tuple[str, ...]
     _answers: Answers = field(repr=False, compare=False)
     _row: int = field(repr=False, compare=False)
+    explanation: Mapping[str, Any] | None = None
 
     @cached_property
     def figures(self) -> list[tuple[str, str]]:
@@ -147,27 +154,31 @@ def predict_runs(
     scaling: Formula | None = None,
     measured_s: float | None = None,
     training: Training | None = None,
+    *,
+    explain: Explain | None = None,
 ) -> list[Prediction]:
     """Predict every configuration of a table.
 
     formula : of the iteration time. runs : configurations, times are not needed. scaling : formula for
     several GPUs, for the algorithms that it covers; None for the textbook. measured_s : time of an iteration
     on one GPU, in seconds, where it is known: then the scaling formula alone predicts the runs, which are on
-    several GPUs, and the interval is its own. training : whose hours are predicted too.
+    several GPUs, and the interval is its own. training : whose hours are predicted too. explain : makes the
+    explanation of each.
     Returns one prediction per row of `runs`; its time is nan where the formula is not defined. Raises
     InputError for a formula of a scope without predictions of configurations.
     """
     found: dict[int, Prediction] = {}
     for part in _parts(formula, runs, training):
         answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
-        predictions = predictions_of(answers, setting_columns(part.runs))
+        predictions = predictions_of(answers, setting_columns(part.runs) | _explained(part, answers, explain))
         found |= dict(zip(part.places, predictions, strict=True))
     return [found[row] for row in range(len(runs))]
 
 
 def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[Prediction]:
     """Return the predictions that answers give; settings : those of `setting_columns`."""
-    columns, values = {**settings, **answers.sentence_columns()}, answers.published()
+    columns = {**settings, **answers.sentence_columns()}
+    values = {name: list(map(_known, column.tolist())) for name, column in answers.published().items()}
     return [
         Prediction(
             **{name: column[row] for name, column in columns.items()},
@@ -179,6 +190,23 @@ def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[
     ]
 
 
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def warnings_of(predictions: Iterable[Prediction]) -> list[list[str]]:
+    """Return what each kind of warning says of predictions that have it, the gravest kind first."""
+    tables = dict[int, tuple[Answers, set[int]]]()
+    for one in predictions:
+        tables.setdefault(id(one._answers), (one._answers, set()))[1].add(one._row)
+    found = dict[Answer, list[str]]()
+    for answers, rows in tables.values():
+        for answer, texts in answers.said(WARNING):
+            if kept := [text for row, text in texts.items() if row in rows]:
+                found.setdefault(answer, []).extend(kept)
+    return [found[answer] for answer in sorted(found, key=lambda answer: answer.rank)]
+
+
 def predicted_blocks(
     formula: Formula,
     blocks: Iterable[RunTable],
@@ -186,35 +214,36 @@ def predicted_blocks(
     measured_s: float | None = None,
     training: Training | None = None,
     *,
+    explain: Explain | None = None,
     most: int | None = None,
     by_speed: bool = False,
-) -> Iterator[dict[str, list[Any]]]:
+) -> Iterator[pd.DataFrame]:
     """Yield what outputs say of the configurations of each table: settings, answers and warnings by column.
 
-    The same as `predict_runs` says, without an object per row; arguments and errors as there. most : rows in
-    all, None for no limit. by_speed : whether those of each table come as by `fastest_first`.
+    The same as `predict_runs` says, without an object per row; nan where a value is not defined. Arguments
+    and errors as there. most : rows in all, None for no limit. by_speed : whether those of each table come as
+    by `fastest_first`.
     """
     left = inf if most is None else most
     for runs in blocks:
-        found = dict[str, list[Any]]()
+        parts = []
         for part in _parts(formula, runs, training):
             answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
-            own = setting_columns(part.runs) | answers.published() | answers.sentence_columns()
-            if len(part.runs) == len(runs):
-                found = own
-                break
-            for name, values in own.items():
-                column = found.setdefault(name, [None] * len(runs))
-                for place, value in zip(part.places, values, strict=True):
-                    column[place] = value
+            own = _settings(part.runs) | answers.published() | answers.sentence_columns()
+            parts.append(pd.DataFrame(own | _explained(part, answers, explain), index=list(part.places)))
+        found = parts[0] if len(parts) == 1 else pd.concat(parts).sort_index()
         if by_speed:
-            rates = (nan if rate is None else rate for rate in found["samples_per_second"])
-            order = fastest_first([*rates])
-            found = {name: [values[row] for row in order] for name, values in found.items()}
-        yield {name: values[: int(min(left, len(runs)))] for name, values in found.items()}
+            found = found.iloc[fastest_first(found["samples_per_second"].tolist())]
+        yield found.head(int(min(left, len(runs))))
         left -= len(runs)
         if left <= 0:
             return
+
+
+def _explained(part: "_Part", answers: Answers, explain: Explain | None) -> dict[str, list[Any]]:
+    if explain is None:
+        return {}
+    return {"explanation": [*explain(part.formula, part.runs, answers.published()["exchange_s"].tolist())]}
 
 
 class _Part(NamedTuple):
@@ -222,16 +251,17 @@ class _Part(NamedTuple):
 
     formula: Formula
     runs: RunTable
-    places: list[int]
+    places: Sequence[int]
     training: Training | None
 
 
 def _parts(formula: Formula, runs: RunTable, training: Training | None = None) -> list[_Part]:
     """Return a table by formula: next to the built-in one, that of forward passes predicts these."""
-    passes = offered_formulas(formula).get(FORWARD)
     is_pass = ~is_training(runs)
-    if passes is None or not is_pass.any():
-        return [_Part(formula, runs, [*range(len(runs))], training)]
+    # To read the other formulas takes a tenth of the time of a command.
+    passes = offered_formulas(formula).get(FORWARD) if is_pass.any() else None
+    if passes is None:
+        return [_Part(formula, runs, range(len(runs)), training)]
     inference = training and Training(training.images, 1, is_inference=True)
     chosen = [(formula, ~is_pass, training), (passes, is_pass, inference)]
     return [
@@ -254,9 +284,15 @@ def run_seconds(formula: Formula, runs: RunTable, scaling: Formula | None = None
 
 def setting_columns(runs: RunTable) -> dict[str, list[Any]]:
     """Return the fields of `Prediction` that are columns of runs, by name, a value per run."""
-    frame = runs.frame
-    found = {field.name: frame[field.name].tolist() for field in fields(Prediction) if field.name in frame}
-    return found | {name: list(map(plain, found[name])) for name, plain in _CONVERTED.items()}
+    found = {name: values.tolist() for name, values in _settings(runs).items()}
+    return found | {HOST_LAUNCH: list(map(_known, found[HOST_LAUNCH]))}
+
+
+def _settings(runs: RunTable) -> dict[str, Any]:
+    """Return the arrays of `setting_columns`, nan where the time of the host is not known."""
+    names = [field.name for field in fields(Prediction) if field.name in runs.frame]
+    found = {name: runs.frame[name] for name in names}
+    return {name: (each.astype(bool) if name in _FLAGS else each).array for name, each in found.items()}
 
 
 def run_answers(
@@ -326,9 +362,4 @@ def fastest_first(rates: Sequence[float]) -> list[int]:
     return sorted(range(len(rates)), key=lambda row: inf if isnan(rates[row]) else -rates[row])
 
 
-# How a column of runs becomes a field of `Prediction`, where the value is not that of the table.
-_CONVERTED: Mapping[str, Callable[[Any], Any]] = {
-    "tuned": bool,
-    "bucketed": bool,
-    HOST_LAUNCH: lambda value: None if isnan(value) else value,
-}
+_FLAGS = ("tuned", "bucketed")  # of 1 and 0 in a table of runs

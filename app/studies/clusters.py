@@ -1,4 +1,4 @@
-"""Tasks on a dask cluster: one that runs already, processes of this machine, or jobs of a batch system.
+"""Tasks on a dask cluster: one that runs already, or processes of this machine.
 
 All scheduling is dask's: it sends a task again when its worker dies, and takes workers that come later. What
 all tasks share is sent to the scheduler once.
@@ -6,23 +6,21 @@ all tasks share is sent to the scheduler once.
 
 import logging
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib.metadata import version
 from itertools import count
-from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import Any, TypeVar, cast
+from threading import Lock
+from typing import Any, TypeVar
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.studies.processes import Place, one_thread_each, process_place
 from trainlaw.formulas import InputError, TrainlawError
-from trainlaw.formulas.errors import optional_package, shown, unknown_name
-from trainlaw.formulas.files.text_files import read_toml
+from trainlaw.formulas.errors import optional_package, shown
 from trainlaw.validate.study import FoldTable
 
 Outcome = TypeVar("Outcome")
@@ -36,7 +34,6 @@ _SECONDS_TO_FIRST_WORKER = 60.0
 _COMPARED = ("trainlaw", "numpy", "numba")
 _LOST = ("CancelledError", "FutureCancelledError", "CommClosedError")
 _GIVEN_UP = "the cluster gave up a task: does its scheduler still run? --resume continues"
-_SECONDS_TO_LOOK = 1.0  # after workers that died
 _SECONDS_TO_RETURN = 5  # of a dead worker; then another one is started
 _SETTINGS = {
     "distributed.scheduler.allowed-failures": _DEATHS_ALLOWED,
@@ -49,24 +46,14 @@ _SETTINGS = {
 }
 _MOST_LOCAL_WORKERS = 256
 _LOCAL = "local:"
-#: Batch systems by the names of their tables in dask-jobqueue's configuration, with its classes.
-QUEUES: Mapping[str, str] = {
-    "htcondor": "HTCondorCluster",
-    "lsf": "LSFCluster",
-    "moab": "MoabCluster",
-    "oar": "OARCluster",
-    "pbs": "PBSCluster",
-    "sge": "SGECluster",
-    "slurm": "SLURMCluster",
-}
-_FORMS = "tcp://HOST:PORT of a dask scheduler, local:N, or a TOML file with a table [jobqueue.slurm]"
+_FORMS = "tcp://HOST:PORT of a dask scheduler, or local:N"
 
 
 @contextmanager
 def task_place(cluster: str = "", workers: int = 0) -> Iterator[Place]:
     """Give where tasks run: processes of this machine, or a cluster.
 
-    cluster : an address, `local:N`, or the path of a TOML file (see docs/clusters.md). workers : processes,
+    cluster : an address or `local:N` (see docs/clusters.md). workers : processes,
     without a cluster; 0 for this process. Raises InputError for another text or a cluster that does not
     answer, MissingDependencyError where dask is missing.
     """
@@ -226,7 +213,7 @@ def _client(cluster: str) -> Iterator[Any]:
     distributed = optional_package("distributed", "cluster")
     dask = optional_package("dask", "cluster")
     _silence(("distributed", "asyncio", "tornado"))
-    with dask.config.set(_SETTINGS), _started(cluster, distributed, dask) as address:
+    with dask.config.set(_SETTINGS), _started(cluster, distributed) as address:
         try:
             client = distributed.Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
         # Of an address such as tls:// or ucx:// without its settings, distributed says so in any of these.
@@ -235,9 +222,7 @@ def _client(cluster: str) -> Iterator[Any]:
                 f"--cluster {cluster}: expected a dask scheduler that answers: {error}"
             ) from None
         with client:
-            # A batch system starts workers when tasks wait.
-            if "://" in cluster or cluster.startswith(_LOCAL):
-                check_workers(client)
+            check_workers(client)
             yield client
 
 
@@ -250,7 +235,7 @@ def _silence(roots: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
+def _started(cluster: str, distributed: Any) -> Iterator[Any]:
     """Give the address of the cluster, or the cluster that the text asks to start."""
     if "://" in cluster:
         yield cluster
@@ -260,7 +245,7 @@ def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
         try:
             # With temporary certificates: other users of this machine can connect to its ports, too.
             local = distributed.LocalCluster(
-                n_workers=0,
+                n_workers=number,
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
                 security=True,
@@ -268,40 +253,10 @@ def _started(cluster: str, distributed: Any, dask: Any) -> Iterator[Any]:
             )
         except (OSError, RuntimeError, TimeoutError) as error:
             raise TrainlawError(f"--cluster {cluster}: the scheduler did not start: {error}") from None
-        with local, _kept_up(local, number):
+        with local:
             yield local
     else:
-        with _queue(Path(cluster), dask) as jobs:
-            yield jobs
-
-
-@contextmanager
-def _kept_up(local: Any, number: int) -> Iterator[None]:
-    """Keep a number of workers inside the block: one that dies while it starts is not renewed by dask."""
-    ended = Event()
-
-    async def renew() -> None:
-        for name, nanny in list(local.workers.items()):
-            if nanny.status.name in ("closed", "failed"):
-                del local.workers[name]
-        while len(local.worker_spec) < number:
-            local.worker_spec.update(local.new_worker_spec())
-        await local._correct_state()
-
-    def watch() -> None:
-        while not ended.is_set():
-            # It raises what ended a worker while it started; the next turn starts another one.
-            with suppress(Exception):
-                local.sync(renew)
-            ended.wait(_SECONDS_TO_LOOK)
-
-    watcher = Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
+        raise InputError(f"--cluster: expected {_FORMS}; got {shown(cluster)}")
 
 
 def local_workers(cluster: str) -> int:
@@ -316,52 +271,3 @@ def local_workers(cluster: str) -> int:
             f"--cluster: expected local:N with N from 1 to {_MOST_LOCAL_WORKERS}, got {shown(cluster)}"
         )
     return int(text)
-
-
-def queue_settings(path: Path) -> tuple[str, dict[str, object], dict[str, int]]:
-    """Return the batch system that a TOML file names, its table, and the least and most jobs.
-
-    Raises InputError for a file without exactly one table `[jobqueue.NAME]`, or with other entries.
-    """
-    if path.suffix != ".toml":
-        raise InputError(f"--cluster: expected {_FORMS}; got {str(path)!r}")
-    entries = read_toml(path)
-    queues, jobs = entries.pop("jobqueue", None), entries.pop("jobs", {})
-    if entries:
-        raise unknown_name(f"table of {path}", next(iter(entries)), ("jobqueue", "jobs"))
-    if not isinstance(queues, dict) or len(queues) != 1:
-        raise InputError(f"{path}: expected one table [jobqueue.NAME], NAME one of {', '.join(QUEUES)}")
-    ((name, settings),) = queues.items()
-    if name not in QUEUES:
-        raise unknown_name(f"batch system in {path}", name, QUEUES)
-    if not isinstance(settings, dict):
-        raise InputError(f"{path}: expected a table [jobqueue.{name}], got {settings!r}")
-    return name, settings, _limits(jobs, path)
-
-
-def _limits(jobs: object, path: Path) -> dict[str, int]:
-    given = cast(dict[str, object], jobs) if isinstance(jobs, dict) else {"jobs": jobs}
-    limits = {"minimum": 0, "maximum": 10, **given}
-    numbers = [limits["minimum"], limits["maximum"]]
-    if set(limits) != {"minimum", "maximum"} or not all(type(number) is int for number in numbers):
-        raise InputError(f"{path}: expected [jobs] with whole numbers minimum and maximum, got {given}")
-    least, most = cast(list[int], numbers)
-    if not 0 <= least <= most or not most:
-        raise InputError(f"{path}: expected 0 <= minimum <= maximum and a maximum of 1 or more, got {given}")
-    return {"minimum": least, "maximum": most}
-
-
-@contextmanager
-def _queue(path: Path, dask: Any) -> Iterator[Any]:
-    """Give a cluster of jobs that grows with the tasks that wait, as configured for dask-jobqueue."""
-    name, settings, limits = queue_settings(path)
-    jobqueue = optional_package("dask_jobqueue", "cluster")
-    with dask.config.set({f"jobqueue.{name}.{key}": value for key, value in settings.items()}):
-        try:
-            # Certificates lie in the shared-temp-directory of the table, by default in the current folder.
-            jobs = getattr(jobqueue, QUEUES[name])(security=True)
-        except (OSError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(f"{path}: dask-jobqueue refused [jobqueue.{name}]: {error}") from None
-        with jobs:
-            jobs.adapt(**limits)
-            yield jobs

@@ -61,17 +61,11 @@ def estimators_of(material: Material) -> dict[str, EstimatorFactory]:
         # As many formulas of the same grammar, none a parent of another.
         drawn = replace(settings, islands=1, population=settings.evaluations or settings.population)
         found[RANDOM_SEARCH] = kind.search(rows, drawn)
-    return found | _front_estimators(material)
-
-
-def _front_estimators(material: Material) -> dict[str, EstimatorFactory]:
-    """Return what makes the formulas of few constants; nothing where the kind has none."""
-    kind, definition = material.kind, material.definition
-    if kind.space is None:
-        return {}
-    sizes, seeds = front_sizes(definition), range(definition.seed, definition.seed + definition.seeds)
-    found = front_estimators(kind.space(material.rows), sizes, definition.evaluations, seeds)
-    return {**found, LASSO: partial(NonnegativePathBySize, sizes)} if kind.has_lasso else found
+    if kind.space is not None:
+        sizes, seeds = front_sizes(definition), range(definition.seed, definition.seed + definition.seeds)
+        found |= front_estimators(kind.space(rows), sizes, definition.evaluations, seeds)
+        found |= {LASSO: partial(NonnegativePathBySize, sizes)} if kind.has_lasso else {}
+    return found
 
 
 def front_sizes(definition: StudyDefinition) -> tuple[int, ...]:

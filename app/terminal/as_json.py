@@ -1,14 +1,12 @@
 """Output of `show` and `list` commands as JSON in SI units; null for unknown values."""
 
-import json
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
 
 import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.models.scopes import handling
+from trainlaw.app.text.tables import finite_json
 from trainlaw.datasets import DATASETS, FEATURES, LAYER_FEATURES, CnnCounts, Gpu, load
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
@@ -30,28 +28,9 @@ _GPU_LIST = (
 _LINK_FIGURES = ("nominal_byte_per_s", "effective_byte_per_s", "latency_s")
 
 
-def json_text(value: object) -> str:
-    """Return a value as JSON text; numbers that are not finite become null.
-
-    >>> json_text({"memory_bytes": float("nan")})
-    '{\\n "memory_bytes": null\\n}'
-    """
-    return json.dumps(_plain(value), indent=1, allow_nan=False, ensure_ascii=False)
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
-
-
 def gpus_json(gpus: Iterable[Gpu]) -> str:
     """Return the main specifications of GPUs."""
-    return json_text([{name: getattr(gpu, name) for name in _GPU_LIST} for gpu in gpus])
+    return finite_json([{name: getattr(gpu, name) for name in _GPU_LIST} for gpu in gpus])
 
 
 def gpu_json(gpu: Gpu) -> str:
@@ -62,12 +41,12 @@ def gpu_json(gpu: Gpu) -> str:
         for name in FACT_COLUMNS
     }
     names = {"gpu": gpu.gpu, "aliases": gpu.aliases, "remark": gpu.remark}
-    return json_text({**names, "specifications": specifications})
+    return finite_json({**names, "specifications": specifications})
 
 
 def links_json(links: Iterable[Link]) -> str:
     """Return links with the source of each figure."""
-    return json_text(
+    return finite_json(
         [
             {**asdict(link), "sources": {name: link.source_of(name) for name in _LINK_FIGURES}}
             for link in links
@@ -79,7 +58,7 @@ def features_json(search: str = "", of_layers: bool = False, searched: Collectio
     """Return the features whose name, meaning or definition contains a text; searched : those of a study."""
     features: Mapping[str, Feature] = LAYER_FEATURES if of_layers else FEATURES
     wanted = search.lower()
-    return json_text(
+    return finite_json(
         [
             {
                 **feature.spec.to_json(),
@@ -103,14 +82,14 @@ def cnn_json(facts: CnnCounts) -> str:
     }
     memory = asdict(facts.memory_per_image)
     said = {"notes": reader_notes(facts), "memory_is_rough": facts.memory is None}
-    return json_text(
+    return finite_json(
         {**{name: getattr(facts, name) for name in names}, "counts": counts, "memory": memory, **said}
     )
 
 
 def datasets_json() -> str:
     """Return the built-in tables with their licences and caveats."""
-    return json_text([_dataset(name, load(name)) for name in DATASETS])
+    return finite_json([_dataset(name, load(name)) for name in DATASETS])
 
 
 def dataset_json(name: str) -> str:
@@ -121,7 +100,7 @@ def dataset_json(name: str) -> str:
     sources = list[dict[str, object]]()
     if "source" in frame:
         sources = records_of(frame.value_counts(["source", "licence"]).rename("rows").reset_index())
-    return json_text({**_dataset(name, table), "sha256": table.sha256, "sources": sources})
+    return finite_json({**_dataset(name, table), "sha256": table.sha256, "sources": sources})
 
 
 def _dataset(name: str, table: MeasuredTable) -> dict[str, object]:
@@ -133,10 +112,15 @@ def _dataset(name: str, table: MeasuredTable) -> dict[str, object]:
     return {**stated, "rows": len(table)}
 
 
-def formula_json(formula: Formula, origin: str) -> str:
-    """Return a formula as its file holds it, with its origin, its terms as text and what it can predict."""
+def formula_json(formula: Formula, origin: str, **further: object) -> str:
+    """Return a formula as its file holds it, with its origin, its terms as text and what it can predict.
+
+    further : entries after these.
+    """
     said = {"origin": origin, "terms": [to_text(term, 3) for term in formula.terms()]}
-    return json_text({**said, "predicts_runs": handling(formula).is_predictable, **formula.to_json()})
+    return finite_json(
+        {**said, "predicts_runs": handling(formula).is_predictable, **formula.to_json(), **further}
+    )
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, object]]:

@@ -1,26 +1,15 @@
 """A calibrated formula as text: errors before and after, meaning of each factor, doubts about the runs."""
 
-from collections.abc import Mapping
-
 from trainlaw.app.models.calibration import CalibratedLaw
+from trainlaw.app.models.scopes import handling
+from trainlaw.app.models.term_descriptions import resource_of
 from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.app.text.tables import Table, fitted_lines
-from trainlaw.formulas import Formula
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
+from trainlaw.formulas import FeatureSpec, Formula
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_intervals import interval_of
 from trainlaw.validate.time_factors import HOST_TIMES
 
-#: Endings of times -> what is slow or fast where their factor is not 1.
-_RESOURCES: Mapping[str, str] = {
-    "_matrix_s": "products at the peak rate",
-    "_compute_s": "products at the peak rate",
-    "_simt_s": "work outside tensor cores",
-    "_cached_s": "memory and cache",
-    "_memory_s": "memory and cache",
-    "_kernel_s": "kernels",
-    "_launch_s": "kernels",
-    "_overhead_s": "kernels",
-}
 _LEAST_CHANGE = 0.02  # of a factor beyond the common one, to be listed
 
 
@@ -32,6 +21,26 @@ def calibration_text(law: CalibratedLaw, given: Formula, origin: str) -> str:
     lines += [*_interval(law, given), *_factors(law, given)]
     lines += [f"warning: {text}" for text in law.warnings]
     return fitted_lines("\n".join(lines))
+
+
+def calibration_json(law: CalibratedLaw, given: Formula, **further: object) -> str:
+    """Return the account as JSON: errors in percent, factors on times; given : the formula before.
+
+    further : entries before these.
+    """
+    return finite_json(
+        {
+            **further,
+            **{name: getattr(law, name) for name in ("n_runs", "n_cnns", "gpus", "precisions")},
+            **{name: getattr(law, name) for name in ("before_percent", "left_out_percent")},
+            "interval_level": LEVEL,
+            "interval_factor_before": interval_of(given),
+            "interval_factor_after": interval_of(law.formula),
+            "factor": law.factors.common,
+            "factors_of_times": dict(law.factors.by_time),
+            "factors_of_stacks": dict(law.factors.by_stack),
+        }
+    )
 
 
 def _errors(law: CalibratedLaw) -> list[str]:
@@ -57,9 +66,9 @@ def _interval(law: CalibratedLaw, given: Formula) -> list[str]:
 def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
     common = law.factors.common
     lines = ["", f"overall factor {show_number(common)} ({_percent(common)})"]
-    meanings = {spec.name: spec.meaning for spec in given.used_features}
+    specs = {spec.name: spec for spec in given.used_features}
     rows = [
-        [name, show_number(factor), _resource(name), meanings[name]]
+        [name, show_number(factor), _resource(specs[name], given), specs[name].meaning]
         for name, factor in sorted(law.factors.by_time.items(), key=lambda item: -item[1])
         if abs(factor / (1.0 if name in HOST_TIMES else common) - 1) > _LEAST_CHANGE
     ]
@@ -71,10 +80,8 @@ def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
     return [*lines, "factors of single times that differ from it:", Table.of(header, rows).text(), ""]
 
 
-def _resource(name: str) -> str:
-    if name in HOST_TIMES:
-        return "the host"
-    return next((word for ending, word in _RESOURCES.items() if name.endswith(ending)), "")
+def _resource(spec: FeatureSpec, formula: Formula) -> str:
+    return "the host" if spec.name in HOST_TIMES else resource_of([spec], handling(formula).features)
 
 
 def _percent(factor: float) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.app.text.tables import Table
+from trainlaw.app.text.tables import Table, finite_json
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
@@ -16,7 +16,6 @@ from trainlaw.validate.error_table import MEANS
 from trainlaw.validate.result import CONFIGURATION, MEASURED, OURS
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
-_NO_ROW = ("-", "-")
 _LAW = "law"
 _LABELS_END = MEASURED  # estimators are the columns after it
 
@@ -115,12 +114,34 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
     return "\n".join(parts)
 
 
+def comparison_json(first: StoredRun, second: StoredRun, estimators: tuple[str, str], by: str) -> str:
+    """Return the comparison as JSON: errors in percent, differences in points, second minus first."""
+    found = compare_runs(first, second, estimators, by)
+    names = ("difference_percent", "low_percent", "high_percent", "is_decided", "n_rows", "n_unpaired")
+    sides = [
+        {
+            "folder": str(run.folder),
+            "estimator": name,
+            "means_percent": {metric: _summary(run, name)[metric] for metric in MEANS},
+            "front": [{"constants": size, **row} for size, row in _front_of(run.folder).items()],
+        }
+        for run, name in zip((first, second), estimators, strict=True)
+    ]
+    groups = found.by_group.to_dict("records")
+    return finite_json(
+        {"sides": sides, "by": by, **{name: getattr(found, name) for name in names}, "groups": groups}
+    )
+
+
+def _summary(run: StoredRun, estimator: str) -> dict[str, float]:
+    """Return the errors of an estimator over all rows of its run, by metric, %."""
+    means = run.result.summary().set_index("estimator").loc[estimator]
+    return dict(zip(map(str, means.index), means.to_numpy(dtype=float).tolist(), strict=True))
+
+
 def _means(first: StoredRun, second: StoredRun, estimators: tuple[str, str]) -> list[str]:
     """One line per mean of the error that both runs have, over all rows of each."""
-    a, b = (
-        run.result.summary().set_index("estimator").loc[name].to_dict()
-        for run, name in zip((first, second), estimators, strict=True)
-    )
+    a, b = map(_summary, (first, second), estimators)
     return [
         f"  {title}: A {show_percent(float(a[metric]))} %, B {show_percent(float(b[metric]))} %"
         for metric, title in MEANS.items()
@@ -141,30 +162,40 @@ def _differences(first: dict[str, object], second: dict[str, object]) -> list[st
 def fronts_text(first: Path, second: Path) -> str:
     """Return the fronts of two run folders side by side, a row per number of constants; "" without any."""
     fronts = [_front_of(folder) for folder in (first, second)]
-    sizes = sorted({size for front in fronts for size in front}, key=lambda size: (size == _LAW, size))
+    sizes = dict.fromkeys(size for front in fronts for size in front)
     header = ["constants", *(f"{name} {part}" for name in "AB" for part in ("%", "90 % interval"))]
-    rows = [[size, *fronts[0].get(size, _NO_ROW), *fronts[1].get(size, _NO_ROW)] for size in sizes]
-    table = Table.of(header, [[_LAW if row[0] == _LAW else int(row[0]), *row[1:]] for row in rows])
-    return f"\nheld-out error by number of constants:\n{table.text(indent='  ')}" if rows else ""
+    rows = [
+        [size, *(cell for front in fronts for cell in _front_cells(front.get(size)))]
+        for size in sorted(sizes, key=lambda size: (isinstance(size, str), size))
+    ]
+    table = Table.of(header, rows).text(indent="  ")
+    return f"\nheld-out error by number of constants:\n{table}" if rows else ""
 
 
-def _front_of(folder: Path) -> dict[str, tuple[str, str]]:
-    """The errors and intervals of a run folder's front as text, by number of constants, three digits long."""
+def _front_cells(row: dict[str, float] | None) -> tuple[str, str]:
+    if row is None:
+        return "-", "-"
+    error, low, high = map(show_percent, row.values())
+    return error, f"{low} to {high}"
+
+
+def _front_of(folder: Path) -> dict[int | str, dict[str, float]]:
+    """Return the held-out errors of a run folder's front and their intervals, %, by number of constants."""
     path = folder / "front.csv"
     rows = csv_rows(read_text(path, _MAX_PREDICTIONS_BYTES), path) if path.is_file() else []
-    if not rows or not {"constants", "method", "held_out_percent"} <= set(rows[0]):
+    columns = [f"{name}_percent" for name in ("held_out", "low", "high")]
+    if not rows or not {"constants", "method", columns[0]} <= set(rows[0]):
         return {}
     found = {}
     for row in (dict(zip(rows[0], cells, strict=True)) for cells in rows[1:]):
-        size = _LAW if row["method"] == _LAW else row["constants"].rjust(3)
-        error, low, high = (_figure(row[f"{name}_percent"], path) for name in ("held_out", "low", "high"))
-        found[size] = (error, f"{low} to {high}")
+        size = _LAW if row["method"] == _LAW else int(_number(row["constants"] or "0", path))
+        found[size] = {name: _number(row[name], path) for name in columns}
     return found
 
 
-def _figure(text: str, path: Path) -> str:
+def _number(text: str, path: Path) -> float:
     try:
-        return show_percent(float(text or "nan"))
+        return float(text or "nan")
     except ValueError:
         raise InputError(f"{path}: expected a number, got {text[:40]!r}") from None
 

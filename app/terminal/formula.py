@@ -4,16 +4,15 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-import numpy as np
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
 from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
+from trainlaw.app.explain.shares import term_times
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.custom_inputs import describe_custom
 from trainlaw.app.models.multi_gpu import with_time_on_one_gpu
-from trainlaw.app.models.scopes import Inputs, formula_rows, handling
+from trainlaw.app.models.scopes import Inputs, handling
 from trainlaw.app.models.stated_error import evolution_sentence, headline
 from trainlaw.app.models.term_descriptions import described_terms
-from trainlaw.app.models.terms import part_values
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, unseen
 from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
@@ -156,14 +155,10 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
 
     most : number of terms that are listed, None for all.
     """
-    rows = formula_rows(formula, run)
-    values = part_values(formula, rows.columns, rows.sums)[:, 0]
-    total = float(values.sum())
-    named = [(term.name, to_text(term.part.expression, 3)) for term in described_terms(formula)]
+    (terms,) = term_times(formula, run)
+    total = sum(one.seconds for one in terms)
     lines = [
-        [f"{100 * value / total:.1f} %", show_seconds(value), *texts]
-        for value, texts in sorted(zip(values, named, strict=True), key=lambda pair: -pair[0])
-        if np.isfinite(value)
+        [f"{100 * one.share:.1f} %", show_seconds(one.seconds), one.term.name, one.text] for one in terms
     ]
     first = run.frame.iloc[0]
     precision = "" if first["precision"] == "fp32" else f", {first['precision']}"

@@ -1,8 +1,6 @@
 """Plans of a training as text, CSV, JSON and plot (SVG)."""
 
-import json
 import re
-import textwrap
 from collections.abc import Sequence
 from math import inf, isfinite
 from typing import Any
@@ -10,14 +8,13 @@ from typing import Any
 import pandas as pd
 from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.predictions.training_plans import TrainingPlans
-from trainlaw.app.terminal.predictions import WIDTH
+from trainlaw.app.terminal.predictions import warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
-from trainlaw.app.text.tables import Table, fitted_lines, null_for_nan, terminal_width
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.validate.conformal import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
-_MOST_WARNINGS = 2
 _MOST_LETTERS = 20  # of whose a price is, in a table
 # Columns of CSV and JSON, and those that have another name there; the cost has its currency.
 _COLUMNS = (
@@ -48,10 +45,11 @@ _COLUMNS = (
 _TITLES = {"network": "fabric", "gain": "saved_by_doubling"}
 
 
-def plans_text(formula_said: str, plans: TrainingPlans, most: int) -> str:
+def plans_text(formula_said: str, plans: TrainingPlans, most: int, every_warning: bool = False) -> str:
     """Return the best plans as tables: measured GPUs, others, where scaling stops paying.
 
-    formula_said : the first line. most : plans on measured GPUs that are shown.
+    formula_said : the first line. most : plans on measured GPUs that are shown. every_warning : of the first
+    plan, not the gravest alone.
     """
     sizes = plans.best_by_size()
     measured, others = sizes[sizes["is_measured"]], sizes[~sizes["is_measured"]]
@@ -62,6 +60,7 @@ def plans_text(formula_said: str, plans: TrainingPlans, most: int) -> str:
         lines.append("never measured (no training run is on a GPU of their generation):")
         lines.append(_table(plans, others.head(_MOST_UNMEASURED if len(measured) else most)))
     lines += [*_scaling_lines(plans), *_notes(plans)]
+    lines += warning_lines(plans.said_of_best(WARNING), every_warning, " (first plan): ")
     return fitted_lines("\n".join(lines))
 
 
@@ -183,11 +182,7 @@ def _notes(plans: TrainingPlans) -> list[str]:
         f"{' to '.join(ends) or _figure(first.energy_kwh)} kWh, {first.image_j:.2g} J per image; hosts not "
         "counted"
     )
-    warnings = [
-        textwrap.shorten(f"warning (first plan): {text}", min(terminal_width(), WIDTH), placeholder=" ...")
-        for text in plans.said_of_best(WARNING)[:_MOST_WARNINGS]
-    ]
-    return [*([rule] if len(options.counts) > 1 else []), energy, *warnings]
+    return [*([rule] if len(options.counts) > 1 else []), energy]
 
 
 def _names(plans: TrainingPlans) -> dict[str, str]:
@@ -209,10 +204,7 @@ def plans_csv(plans: TrainingPlans) -> str:
 def plans_json(formula_said: str, plans: TrainingPlans) -> str:
     """Return the formula, the rules, and every plan within the limits with the columns of `plans_csv`."""
     names = _names(plans)
-    rows = [
-        {names[str(name)]: null_for_nan(value) for name, value in row.items()}
-        for row in plans.frame[list(names)].astype(object).to_dict("records")
-    ]
+    rows = plans.frame[list(names)].rename(columns=names).astype(object).to_dict("records")
     said = {
         "formula": formula_said.removeprefix("formula: "),
         "cnn": plans.cnn.cnn,
@@ -225,7 +217,7 @@ def plans_json(formula_said: str, plans: TrainingPlans) -> str:
         "least_gain": plans.options.least_gain,
         "power_share": plans.options.power_share,
     }
-    return json.dumps({**said, "plans": rows}, indent=1, allow_nan=False)
+    return finite_json({**said, "plans": rows})
 
 
 # Colours that colour-blind readers distinguish (Okabe and Ito).

@@ -1,18 +1,18 @@
 """Predictions as text, CSV and JSON."""
 
-import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
 from math import isfinite
+from typing import Any
 
+import pandas as pd
+from trainlaw.app.answers.answer import FIRST_WARNINGS
 from trainlaw.app.answers.facts import settings_text
 from trainlaw.app.models.calibration import own_error
-from trainlaw.app.predictions.predict import Prediction
+from trainlaw.app.predictions.predict import Prediction, warnings_of
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.csv import columns_as_csv
 from trainlaw.app.text.numbers import show_hours, show_number, show_percent, show_seconds, show_seconds_range
-from trainlaw.app.text.tables import Table, finite_json, fitted_lines, terminal_width
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.memory_fit import FITS
 from trainlaw.datasets.measurements.runs import Setup
@@ -20,9 +20,6 @@ from trainlaw.formulas import Formula
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import held_out_kind, overall_error
 from trainlaw.validate.result import OURS
-
-WIDTH = 100  # characters of a shortened warning, at most
-_MOST_WARNINGS = 4  # below a table
 
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
@@ -40,16 +37,17 @@ def predictions_text(
     predictions: Sequence[Prediction],
     training: Training | None = None,
     most: int | None = None,
+    every_warning: bool = False,
 ) -> str:
     """Return one prediction as a paragraph, several as a table, each with unit, interval and warnings.
 
     formula_said : the first line. training : what the hours are for, None for none. most : rows that are
-    shown, None for all.
+    shown, None for all. every_warning : not the gravest alone.
     """
     if len(predictions) == 1:
-        return fitted_lines(f"{formula_said}\n{_one(predictions[0])}")
+        return fitted_lines(f"{formula_said}\n{_one(predictions[0], every_warning)}")
     shown = predictions[:most]
-    lines = [formula_said, *_many(shown, training), *_warning_lines(shown)]
+    lines = [formula_said, *_many(shown, training), *warning_lines(_counted(shown), every_warning, " ")]
     setups = list(dict.fromkeys(row.notes[0] for row in shown if row.notes))
     lines += setups if len(setups) == 1 else [f"{setups[0]}; other rows: see --format csv"] if setups else []
     if len(shown) < len(predictions):
@@ -60,35 +58,74 @@ def predictions_text(
 
 
 def written_blocks(
-    blocks: Iterable[Mapping[str, Sequence[object]]], as_json: bool, counted: Callable[[int], None]
+    blocks: Iterable[pd.DataFrame], as_json: bool, counted: Callable[[int], None]
 ) -> Iterator[str]:
-    """Yield the text of predictions that come in blocks of columns, as that of all at once.
+    """Yield the text of predictions that come in blocks, as that of all at once.
 
     as_json : a JSON list with an object per prediction, nan is null; otherwise CSV, with the units in the
     names of columns, nan is empty. counted : called with the number of predictions of each block.
     """
-    for number, columns in enumerate(blocks):
-        counted(len(columns["time_s"]))
+    for number, block in enumerate(blocks):
+        counted(len(block))
         if as_json:
-            names = (*columns, "interval_level")
-            rows = zip(*columns.values(), repeat(LEVEL), strict=False)
-            text = finite_json([dict(zip(names, row, strict=True)) for row in rows])
+            text = finite_json(block.assign(interval_level=LEVEL).to_dict("records"))
             yield ("," if number else "[") + text[1:-2]
         else:
-            text = columns_as_csv(columns)
+            text = columns_as_csv({str(name): block[name].tolist() for name in block})
             yield text.partition("\n")[2] if number else text
     yield "\n]\n" if as_json else ""
 
 
-def _one(prediction: Prediction) -> str:
+def _counted(predictions: Sequence[Prediction]) -> list[str]:
+    """Return each kind of warning with the number of its rows and what it says of the first of them."""
+    rows = len(predictions)
+    return [
+        f"({len(texts)} of {rows} rows{', such as' * (len({*texts}) > 1)}): {texts[0].splitlines()[0]}"
+        for texts in warnings_of(predictions)
+    ]
+
+
+def warning_lines(texts: Sequence[str], every: bool = False, after: str = ": ") -> list[str]:
+    """Return the first warnings, the gravest, a line each, and how many others there are.
+
+    every : all of them. after : what stands after the word "warning".
+
+    >>> warning_lines(["cannot fit", "a", "b", "c"])
+    ['warning: cannot fit', 'warning: a', 'warning: b', '1 further warning: --all-warnings']
+    """
+    shown = [f"warning{after}{text}" for text in (texts if every else texts[:FIRST_WARNINGS])]
+    others = len(texts) - len(shown)
+    further = f"{others} further warning{'s' * (others > 1)}: --all-warnings"
+    return [*shown, *([further] if others else [])]
+
+
+def _one(prediction: Prediction, every_warning: bool) -> str:
     machine = prediction.gpu if prediction.n_gpus == 1 else f"{prediction.n_gpus} x {prediction.gpu}"
     lines = [
         f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {machine}",
         *(f"  {title:<16}{text}" for title, text in prediction.figures),
         *(f"  {note}" for note in prediction.notes),
-        *(f"  warning: {warning}" for warning in prediction.warnings),
+        *(f"  {line}" for line in warning_lines(prediction.warnings, every_warning)),
+        *explanation_lines(prediction.explanation or {}),
     ]
     return "\n".join(lines)
+
+
+def explanation_lines(explanation: Mapping[str, Any]) -> list[str]:
+    """Return an explanation as lines: resources with their terms, and what binds."""
+    if not explanation:
+        return []
+    rows = []
+    for group in explanation["resources"]:
+        rows.append([show_seconds(group["time_s"]), f"{100 * group['share']:.1f} %", group["resource"]])
+        rows += [[show_seconds(one["time_s"]), "", f"  {one['term']}"] for one in group["terms"]]
+    lines = [f"  made of {show_seconds(explanation['time_s'])}:"]
+    lines.append(Table.of(["time", "share", "limited by"], rows).text(indent="    "))
+    for sides in explanation["largest_of"]:
+        first, *others = sorted(sides.items(), key=lambda side: -side[1])
+        rest = ", ".join(f"{name} {show_seconds(time)}" for name, time in others)
+        lines.append(f"    {first[0]} binds: {show_seconds(first[1])}; {rest}")
+    return lines
 
 
 def setup_text(setup: Setup, gpu: Gpu) -> str:
@@ -137,20 +174,3 @@ def _note(row: Prediction) -> str:
         return row.fits_in_memory
     number = len(row.warnings)
     return "" if not number else "1 warning" if number == 1 else f"{number} warnings"
-
-
-def _warning_lines(predictions: Sequence[Prediction]) -> list[str]:
-    """Return the most frequent warnings, one per line that fits, and how many others there are."""
-    counts = Counter(text for row in predictions for text in row.warnings)
-    if not counts:
-        return []
-    rows = len(predictions)
-    lines = [
-        textwrap.shorten(
-            f"warning ({number} of {rows} rows): {text}", min(terminal_width(), WIDTH), placeholder=" ..."
-        )
-        for text, number in counts.most_common(_MOST_WARNINGS)
-    ]
-    others = len(counts) - len(lines)
-    further = "1 further warning" if others == 1 else f"{others} further warnings"
-    return [*lines, *([f"{further}: --format csv"] if others else [])]

@@ -1,15 +1,14 @@
 """Scaling to many GPUs as text, CSV, JSON and plot (SVG)."""
 
-import json
 from collections.abc import Sequence
 
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.scaling import ScalingPoint
-from trainlaw.app.terminal.predictions import formula_line, setup_text
+from trainlaw.app.terminal.predictions import formula_line, setup_text, warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.datasets import Gpu
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import Formula
@@ -27,28 +26,20 @@ def curve_title(gpu: Gpu, points: Sequence[ScalingPoint], algorithm: str, setup:
     return f"{said}, {ways_text(points[-1], algorithm)}, {setup_text(setup, gpu)}"
 
 
-def scaling_texts(
-    titles: Sequence[str],
-    curves: Sequence[Sequence[ScalingPoint]],
+def scaling_text(
+    title: str,
+    points: Sequence[ScalingPoint],
+    *,
     formula: Formula,
     origin: str,
-    scaling_origin: str,
-) -> str:
-    """Return the table of each curve, as `scaling_text`."""
-    texts = (
-        scaling_text(title, points, formula, origin, scaling_origin).rstrip("\n")
-        for title, points in zip(titles, curves, strict=True)
-    )
-    return "\n\n".join(texts)
-
-
-def scaling_text(
-    title: str, points: Sequence[ScalingPoint], formula: Formula, origin: str, scaling_origin: str = ""
+    scaling_origin: str = "",
+    every_warning: bool = False,
 ) -> str:
     """Return a table of powers of two and the last number of GPUs.
 
     title : the configuration as text. formula : the one that predicted the times. origin : where it is from.
-    scaling_origin : where the scaling formula is from, empty for the textbook.
+    scaling_origin : where the scaling formula is from, empty for the textbook. every_warning : not the
+    gravest alone.
     """
     shown = [point for point in points if point.n_gpus & (point.n_gpus - 1) == 0 or point is points[-1]]
     several = handling(formula).covers_multi_gpu
@@ -78,7 +69,7 @@ def scaling_text(
     shares = "" if several else "transfer, latency: shares of the time; "
     lines = ["", said, f"{shares}efficiency: 100 % where the all-reduce takes no time (null model)"]
     warned = dict.fromkeys((*points[0].warnings, *points[-1].warnings))
-    lines += [f"warning: {text}" for text in warned if not text.startswith(added)]
+    lines += warning_lines([text for text in warned if not text.startswith(added)], every_warning)
     return fitted_lines("\n".join([first, title, Table.of(header, rows).text(indent="  "), *lines]))
 
 
@@ -99,7 +90,7 @@ def scaling_csv(points: Sequence[ScalingPoint]) -> str:
 def scaling_json(points: Sequence[ScalingPoint]) -> str:
     """Return a JSON list with one object per number of GPUs, with the columns of `scaling_csv`."""
     rows = [{name: getattr(point, name) for name in (*_COLUMNS, "warnings")} for point in points]
-    return json.dumps(rows, indent=2, allow_nan=False)
+    return finite_json(rows)
 
 
 # Colours that colour-blind readers distinguish (Okabe and Ito).

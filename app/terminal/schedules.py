@@ -1,14 +1,13 @@
 """Schedules on streams as text, CSV, JSON and Gantt chart (SVG)."""
 
-import json
 from collections import Counter
 from math import isfinite
 
 from trainlaw.app.predictions.streams import StreamPlan
-from trainlaw.app.terminal.predictions import formula_line
+from trainlaw.app.terminal.predictions import formula_line, warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
-from trainlaw.app.text.tables import Table, fitted_lines
+from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.formulas import Formula
 from trainlaw.validate.formula_errors import overall_error
 from trainlaw.validate.result import OURS
@@ -47,8 +46,11 @@ _GANTT_STYLE = (
 )
 
 
-def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of layers") -> str:
-    """Return speed-ups, bounds and the critical path; `formula` of an `origin` gave the layers' times."""
+def plan_text(plan: StreamPlan, formula: Formula, origin: str, every_warning: bool = False) -> str:
+    """Return speed-ups, bounds and the critical path; `formula` of an `origin` gave the layers' times.
+
+    every_warning : not the gravest alone.
+    """
     schedule, tasks = plan.chosen, plan.chosen.tasks
     bounds = show_seconds_range(schedule.lower_bound_s, schedule.upper_bound_s)
     streams = [
@@ -69,7 +71,7 @@ def plan_text(plan: StreamPlan, formula: Formula, origin: str = "a formula of la
         "",
         PUBLISHED,
         "layer times: " + _stated(formula),
-        *(f"warning: {text}" for text in plan.warnings),
+        *warning_lines(plan.warnings, every_warning),
     ]
     return fitted_lines("\n".join(lines))
 
@@ -129,31 +131,16 @@ def plan_csv(plan: StreamPlan) -> str:
 
 def plan_json(plan: StreamPlan) -> str:
     """Return makespan, speed-up, bounds and events per number of streams, and the critical path; seconds."""
-    schedules = [
+    names = ("streams", "makespan_s", "speed_up", "events", "lower_bound_s", "upper_bound_s")
+    return finite_json(
         {
-            "streams": each.streams,
-            "makespan_s": each.makespan_s,
-            "speed_up": each.speed_up,
-            "events": each.events,
-            "lower_bound_s": each.lower_bound_s,
-            "upper_bound_s": each.upper_bound_s,
-        }
-        for each in plan.schedules
-    ]
-    return json.dumps(
-        {
-            "cnn": plan.cnn,
-            "gpu": plan.gpu,
-            "batch": plan.batch,
-            "phase": plan.phase,
+            **{name: getattr(plan, name) for name in ("cnn", "gpu", "batch", "phase")},
             "tasks": len(plan.layers),
             "sum_s": plan.chosen.tasks.total_s,
-            "schedules": schedules,
+            "schedules": [{name: getattr(each, name) for name in names} for each in plan.schedules],
             "critical_path": [plan.layers[task].name for task in plan.critical],
             "warnings": plan.warnings,
-        },
-        indent=2,
-        allow_nan=False,
+        }
     )
 
 

@@ -155,10 +155,6 @@ class Table:
         """Return an object per row, by the names of the columns."""
         return [dict(zip(self._names, row, strict=True)) for row in self.rows]
 
-    def json(self) -> str:
-        """Return a JSON list with an object per row; numbers that are not finite become null."""
-        return finite_json(self.records())
-
     @property
     def _names(self) -> list[str]:
         return [column.name or column.title for column in self.columns]
@@ -250,15 +246,16 @@ def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "
       alexnet, resnet50,
       vgg16
     """
-    lines: list[str] = []
-    current, most = "", width or terminal_width()
-    for item in items:
-        longer = f"{current}, {item}" if current else item
-        if current and len(indent) + len(longer) + 1 > most:
-            lines.append(indent + current + ",")
-            longer = item
-        current = longer
-    return "\n".join([*lines, indent + current])
+    # Between the words of a name no line ends.
+    text = ", ".join(item.replace(" ", "\0") for item in items)
+    wrapper = textwrap.TextWrapper(
+        width or terminal_width(),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(text).replace("\0", " ")
 
 
 def terminal_width() -> int:
@@ -334,14 +331,20 @@ def null_for_nan(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def finite_json(value: Mapping[str, object] | Sequence[Mapping[str, object]]) -> str:
-    """Return an object, or a list of objects, as JSON text; numbers that are not finite become null.
+def finite_json(value: object) -> str:
+    """Return objects and lists as JSON text; numbers that are not finite become null.
 
-    >>> finite_json({"time_s": float("nan")})
-    '{\\n  "time_s": null\\n}'
+    >>> print(finite_json({"time_s": float("nan")}))
+    {
+     "time_s": null
+    }
     """
+    return json.dumps(_plain(value), indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
     if isinstance(value, Mapping):
-        plain: object = {key: null_for_nan(item) for key, item in value.items()}
-    else:
-        plain = [{key: null_for_nan(item) for key, item in row.items()} for row in value]
-    return json.dumps(plain, indent=2, allow_nan=False)
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    return null_for_nan(value)

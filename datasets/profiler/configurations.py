@@ -59,9 +59,9 @@ class Configuration:
         return f"{self.cnn}, {sizes}{stack}{parts}{threads}"
 
     @property
-    def run_cells(self) -> dict[str, object]:
-        """The fields by the columns of the run file."""
-        return {RUN_NAMES.get(name, name): getattr(self, name) for name in CONFIGURATION_COLUMNS}
+    def cells(self) -> dict[str, object]:
+        """The fields by name, which are the columns of the failure file."""
+        return {name: getattr(self, name) for name in CONFIGURATION_COLUMNS}
 
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))

@@ -72,19 +72,17 @@ def gpu_state(gpu: str, run: Callable[[Sequence[str]], str] = _run) -> GpuState:
     return GpuState(name, driver, clock * 1e6, top * 1e6, memory * 1e6, used * 2**20, reasons)
 
 
-# Shares of the machine's processors above which a remark is added: an idle system stays below both.
+# Share of the machine's processors above which a remark is added: an idle system stays below it.
 _NOTED_LOAD = 0.05
-_NOTED_STEAL = 0.02
 # Torch itself takes up to about a gigabyte of GPU memory before it computes anything.
 _NOTED_GPU_BYTES = 2e9
 
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """Interference that was observed: shares of processor time (nan where unknown), and events as text."""
+    """Interference that was observed: share of processor time (nan where unknown), and events as text."""
 
     other_load: float = nan
-    stolen: float = nan
     clock_hz: float = nan
     events: tuple[str, ...] = ()
 
@@ -92,25 +90,13 @@ class Interference:
     def remark(self) -> str:
         """One line on possible disturbances of the measurement; "" when nothing was observed.
 
-        >>> Interference(0.5, 0.0).remark
+        >>> Interference(0.5).remark
         'other programs used 50 % of the processors'
         """
         parts = list(self.events)
         if self.other_load > _NOTED_LOAD:
             parts.append(f"other programs used {self.other_load * 100:.0f} % of the processors")
-        if self.stolen > _NOTED_STEAL:
-            parts.append(f"the hypervisor withheld {self.stolen * 100:.0f} % of the processors")
         return "; ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    at_s: float
-    busy_s: float
-    stolen_s: float
-    process_s: float
-    throttles: int
-    gpu: GpuState
 
 
 class Watch:
@@ -128,54 +114,29 @@ class Watch:
     ) -> None:
         """Start watching."""
         self._gpu, self._root, self._process_seconds = gpu, root, process_seconds
-        self._began = self._moment()
+        self._began, self._state = self._seconds(), gpu()
 
     def seen(self) -> Interference:
         """Return the interference since the watch began."""
-        before, after = self._began, self._moment()
-        cores = os.cpu_count() or 1
-        whole = (after.at_s - before.at_s) * cores
-        process = after.process_s - before.process_s
-        other = max(after.busy_s - before.busy_s - process, 0.0) if not isnan(after.busy_s) else nan
-        events = [f"the GPU was throttled: {reason}" for reason in after.gpu.throttled]
-        if before.gpu.used_bytes > _NOTED_GPU_BYTES:
-            events.append(f"other programs held {before.gpu.used_bytes / 1e9:.1f} GB of the GPU's memory")
-        if after.throttles > before.throttles:
-            events.append("the processor was throttled for heat")
-        return Interference(
-            other / whole if whole else nan,
-            (after.stolen_s - before.stolen_s) / whole if whole else nan,
-            after.gpu.clock_hz,
-            tuple(events),
-        )
+        at_s, other_s = (after - before for before, after in zip(self._began, self._seconds(), strict=True))
+        state, held = self._gpu(), self._state.used_bytes
+        events = [f"the GPU was throttled: {reason}" for reason in state.throttled]
+        if held > _NOTED_GPU_BYTES:
+            events.append(f"other programs held {held / 1e9:.1f} GB of the GPU's memory")
+        whole = at_s * (os.cpu_count() or 1)
+        load = max(other_s, 0.0) / whole if whole and not isnan(other_s) else nan
+        return Interference(load, state.clock_hz, tuple(events))
 
-    def _moment(self) -> _Moment:
-        busy, stolen = _processor_seconds(self._root)
-        return _Moment(
-            time.monotonic(), busy, stolen, self._process_seconds(), _heat_throttles(self._root), self._gpu()
-        )
-
-
-def _processor_seconds(root: Path) -> tuple[float, float]:
-    """Return busy and stolen seconds of all processors since boot (proc(5), /proc/stat)."""
-    try:
-        line = (root / "proc/stat").read_text(encoding="ascii").partition("\n")[0]
-        user, nice, system, _, _, interrupt, soft, stolen = (int(cell) for cell in line.split()[1:9])
-    except (OSError, ValueError):
-        return nan, nan
-    ticks = os.sysconf("SC_CLK_TCK")
-    return (user + nice + system + interrupt + soft) / ticks, stolen / ticks
-
-
-def _heat_throttles(root: Path) -> int:
-    """Return how often a core was throttled for heat since boot; 0 where unknown."""
-    counts = 0
-    for path in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
+    def _seconds(self) -> tuple[float, float]:
+        """Return the time, and the seconds that other programs used all processors for since boot."""
         try:
-            counts += int(path.read_text(encoding="ascii"))
+            line = (self._root / "proc/stat").read_text(encoding="ascii").partition("\n")[0]
+            # proc(5): user, nice, system, idle, waiting, interrupts.
+            user, nice, system, _, _, interrupt, soft = (int(cell) for cell in line.split()[1:8])
         except (OSError, ValueError):
-            continue
-    return counts
+            return time.monotonic(), nan
+        busy = (user + nice + system + interrupt + soft) / os.sysconf("SC_CLK_TCK")
+        return time.monotonic(), busy - self._process_seconds()
 
 
 # fp32 lanes of a register and bf16 products per fp32 product, by a flag of /proc/cpuinfo, widest first.

@@ -1,7 +1,6 @@
 """Measurements as rows of the runs schema, with further columns of the profiler."""
 
 import datetime
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import isfinite, nan
@@ -49,7 +48,7 @@ def run_row(configuration: Configuration, measured: Measurement, host: MeasuredD
     """Return a measurement as a row of the run file; times in seconds."""
     disturbed_by = measured.interference.remark
     return {
-        **configuration.run_cells,
+        **{RUN_NAMES.get(name, name): cell for name, cell in configuration.cells.items()},
         "gpu": host.gpu,
         "n_gpus": 1,
         "n_nodes": 1,
@@ -103,24 +102,7 @@ def _measured_cells(measured: Measurement) -> dict[str, float]:
 
 def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
     """Return a configuration that could not be measured, and why, as a row of the failure file."""
-    cells = {name: getattr(configuration, name) for name in CONFIGURATION_COLUMNS}
-    return {**cells, "reason": reason, "measured_at": now_text()}
-
-
-_TEXTS = frozenset(("device", "precision", "cnn", "stack", "timed_parts"))
-
-
-def configuration_from_run(row: Mapping[str, str]) -> Configuration:
-    """Return the configuration of a row of the run file (texts)."""
-    return configuration_from_failure(
-        {name: row[RUN_NAMES.get(name, name)] for name in CONFIGURATION_COLUMNS}
-    )
-
-
-def configuration_from_failure(row: Mapping[str, str]) -> Configuration:
-    """Return the configuration of a row of the failure file (texts)."""
-    cells = {name: row[name] if name in _TEXTS else int(row[name]) for name in CONFIGURATION_COLUMNS}
-    return Configuration(**cells)  # type: ignore[arg-type]
+    return {**configuration.cells, "reason": reason, "measured_at": now_text()}
 
 
 def now_text() -> str:

@@ -8,7 +8,7 @@ from math import nan
 from pathlib import Path
 
 from trainlaw.datasets.measurements.runs import RUN_FILE_COLUMNS
-from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.configurations import CONFIGURATION_COLUMNS, RUN_NAMES, Configuration
 from trainlaw.datasets.profiler.devices import NotMeasuredError
 from trainlaw.datasets.profiler.local_device import measured_device, torch_package, torch_part
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile, sibling
@@ -16,8 +16,6 @@ from trainlaw.datasets.profiler.run_rows import (
     FAILURE_COLUMNS,
     MeasuredDevice,
     Measurement,
-    configuration_from_failure,
-    configuration_from_run,
     failure_row,
     run_row,
 )
@@ -60,15 +58,10 @@ class SweepFiles:
 
     def left(self, configurations: Sequence[Configuration]) -> list[Configuration]:
         """Return the configurations that were neither measured nor failed before, in their order."""
-        try:
-            done = {configuration_from_run(row) for row in self.runs.rows}
-            done |= {configuration_from_failure(row) for row in self.failures.rows}
-        except ValueError:
-            raise InputError(
-                f"expected a file that this command wrote, got {self.runs.path} with other values; "
-                "choose another --out"
-            ) from None
-        return [configuration for configuration in configurations if configuration not in done]
+        in_runs = [RUN_NAMES.get(name, name) for name in CONFIGURATION_COLUMNS]
+        done = {tuple(row[name] for name in in_runs) for row in self.runs.rows}
+        done |= {tuple(row[name] for name in CONFIGURATION_COLUMNS) for row in self.failures.rows}
+        return [each for each in configurations if tuple(map(str, each.cells.values())) not in done]
 
 
 def sweep(

@@ -1,146 +1,25 @@
 """Operation profiles of a training iteration from exports of profilers: seconds per operation.
 
-Supported are the table printed by `key_averages().table()` of PyTorch, Chrome traces (`export_chrome_trace`
-of PyTorch, the trace viewer of TensorFlow), the CSV table of op statistics of TensorFlow, and CSV files with
-a row per workload and columns `device_<name>_s`, as the built-in profiles have them.
+Supported are the table printed by `key_averages().table()` of PyTorch, and CSV tables with a row per
+operation, such as the op statistics of TensorFlow.
 """
 
 import csv
-import gzip
 import io
-import json
 import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
-from trainlaw.datasets.files.table_files import one_line, read_as
+from trainlaw.datasets.files.table_files import read_as
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files.text_files import check_parts, opened_file, read_text, text_of
+from trainlaw.formulas.files.text_files import read_text
 
-_MICROSECOND_S = 1e-6
-_KERNELS = ("kernel", "gpu_memcpy", "gpu_memset")
-_OPERATORS = "cpu_op"
-_PROFILER_STEP = "ProfilerStep#"
-_TENSORFLOW = "TensorFlow Ops"
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    """One complete event; times in microseconds."""
-
-    name: str
-    category: str
-    line: tuple[str, str]
-    start: float
-    duration: float
-    arguments: Mapping[str, object]
-
-
-def _trace_seconds(found: Sequence[_Event], events: Sequence[object]) -> tuple[dict[str, float], str]:
-    """Return the seconds of each operation in a whole trace, and the kind of its events.
-
-    Kernels of a GPU are counted, under the operator that launched them where the trace records it; without
-    kernels the operators of the CPU are, each without the operators that it called.
-    """
-    kernels = [event for event in found if event.category in _KERNELS]
-    if kernels:
-        return _launched(kernels, found), "kernels of a GPU"
-    if lines := _tensorflow_lines(events):
-        return _totals((event.name, event.duration) for event in found if event.line in lines), "TensorFlow"
-    operators = [event for event in found if event.category == _OPERATORS]
-    if not operators:
-        operators = [event for event in found if not event.name.startswith(_PROFILER_STEP)]
-    return _without_called(operators), "operators"
-
-
-def _event(value: object) -> _Event | None:
-    if not isinstance(value, dict) or value.get("ph") != "X" or not isinstance(value.get("name"), str):
-        return None
-    start, duration = _trace_number(value.get("ts", 0)), _trace_number(value.get("dur"))
-    if not (math.isfinite(start) and 0.0 <= duration < 1e15):
-        return None
-    arguments = value.get("args")
-    return _Event(
-        value["name"],
-        str(value.get("cat", "")).lower(),
-        (str(value.get("pid")), str(value.get("tid"))),
-        start,
-        duration,
-        arguments if isinstance(arguments, dict) else {},
-    )
-
-
-def _trace_number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
-        return math.nan
-    return float(value)
-
-
-def _tensorflow_lines(events: Iterable[object]) -> set[tuple[str, str]]:
-    """Return process and thread of the rows of a trace that hold TensorFlow's operations."""
-    return {
-        (str(event.get("pid")), str(event.get("tid")))
-        for event in events
-        if isinstance(event, dict)
-        and event.get("ph") == "M"
-        and event.get("name") == "thread_name"
-        and isinstance(event.get("args"), dict)
-        and event["args"].get("name") == _TENSORFLOW
-    }
-
-
-def _totals(parts: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Return seconds by name from names and microseconds."""
-    found: dict[str, float] = {}
-    for name, microseconds in parts:
-        found[name] = found.get(name, 0.0) + microseconds * _MICROSECOND_S
-    return found
-
-
-def _launched(kernels: Iterable[_Event], events: Iterable[_Event]) -> dict[str, float]:
-    """Return the seconds of kernels by the operator that launched them, by their own names without one."""
-    operators = {
-        str(event.arguments["External id"]): event.name
-        for event in events
-        if event.category == _OPERATORS and "External id" in event.arguments
-    }
-    return _totals((_launcher(kernel, operators), kernel.duration) for kernel in kernels)
-
-
-def _launcher(kernel: _Event, operators: Mapping[str, str]) -> str:
-    # A kernel name is more specific than an operator for both gradients, and a copy names its ends.
-    if kernel.category != "kernel":
-        return kernel.name
-    operation = kernel.arguments.get("tf_op")
-    if isinstance(operation, str) and ":" in operation:
-        return operation.rpartition(":")[2] or kernel.name
-    return operators.get(str(kernel.arguments.get("External id")), kernel.name)
-
-
-def _without_called(operators: Iterable[_Event]) -> dict[str, float]:
-    """Return the seconds of each operator without those of the operators that it called on its thread."""
-    own: list[list[float]] = []
-    names: list[str] = []
-    ordered = sorted(operators, key=lambda event: (event.line, event.start, -event.duration))
-    running: list[tuple[tuple[str, str], float, int]] = []  # line, end, number
-    for number, event in enumerate(ordered):
-        while running and (running[-1][0] != event.line or running[-1][1] <= event.start):
-            running.pop()
-        if running:
-            own[running[-1][2]][0] -= min(event.duration, running[-1][1] - event.start)
-        own.append([event.duration])
-        names.append(event.name)
-        running.append((event.line, event.start + event.duration, number))
-    return _totals((name, max(left[0], 0.0)) for name, left in zip(names, own, strict=True))
-
-
-MAX_BYTES = 64 * 2**20  # Python takes 14 bytes for a byte of a trace
+MAX_BYTES = 64 * 2**20
 MAX_OPERATIONS = 100_000  # different names in a profile; the shipped ones have 65
-_CHARACTERS_PER_PART = 40  # of a trace: an event with its arguments has 150 and more
 MAX_SECONDS = 1e6  # of one operation; a longer time has a wrong unit
 _UNITS_S: Mapping[str, float] = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _STEP = "ProfilerStep"
@@ -151,15 +30,13 @@ class OperationProfile:
     """Seconds of each operation in one training iteration.
 
     device, host : name of the operation to seconds, on the GPU (or on a CPU that computes) and on the host.
-    step_s : the whole iteration, nan where the file does not state it. workload : gpu, cnn, batch_per_gpu and
-    so on as text, empty where the file does not state them. kind : description of the file.
+    step_s : the whole iteration, nan where the file does not state it. kind : description of the file.
     """
 
     device: Mapping[str, float]
     host: Mapping[str, float]
     step_s: float
     kind: str
-    workload: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def total_s(self) -> float:
@@ -167,20 +44,19 @@ class OperationProfile:
         return math.fsum(self.device.values())
 
 
-def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[OperationProfile, ...]:
-    """Read the operation profiles in a file.
+def read_profile(path: str | os.PathLike[str], steps: int = 1) -> OperationProfile:
+    """Read the operation profile in a file.
 
     Parameters
     ----------
     path : str or PathLike
-        An export of a profiler, plain or compressed with gzip.
+        An export of a profiler.
     steps : int
         Training iterations that the profile covers, where the file does not state them.
 
     Returns
     -------
-    tuple of OperationProfile
-        One profile; several for a CSV file with one row per workload.
+    OperationProfile
 
     Raises
     ------
@@ -188,34 +64,26 @@ def read_profiles(path: str | os.PathLike[str], steps: int = 1) -> tuple[Operati
         The file is too large, of an unknown kind, or has no operation.
     """
     place = Path(path)
-    text = _unpacked(place) if place.suffix.lower() == ".gz" else read_text(place, MAX_BYTES)
+    text = read_text(place, MAX_BYTES)
     if not 1 <= steps <= 1_000_000:
         raise InputError(f"expected 1 to 1000000 steps of a profile, got {steps}")
     with read_as(place, "a profile"):
-        profiles = _reader_of(text, place)(text, place, steps)
-    for profile in profiles:
-        _check(profile, place)
-    return profiles
+        profile = _reader_of(text, place)(text, place, steps)
+    _check(profile, place)
+    return profile
 
 
-def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], tuple[OperationProfile, ...]]":
+def _reader_of(text: str, place: Path) -> "Callable[[str, Path, int], OperationProfile]":
     start = text.lstrip()[:1]
     if not start:
         raise InputError(f"expected a profile in {place}, got an empty file")
     if start in "{[":
-        return _read_trace
+        advice = "write print(prof.key_averages().table(row_limit=-1)) to a text file"
+        raise InputError(f"expected a table of operations in {place}, got JSON, perhaps a trace: {advice}")
     head = text[:20_000]
     if "Self CPU" in head and "# of Calls" in head:
         return _read_torch_table
-    if re.search(r"(^|,)device_\w+_s(,|$)", text.partition("\n")[0].strip()):
-        return _read_workloads
     return _read_statistics
-
-
-def _unpacked(place: Path) -> str:
-    with read_as(place, "a profile"), opened_file(place, MAX_BYTES) as packed, gzip.open(packed) as file:
-        data = file.read(MAX_BYTES + 1)
-    return text_of(data, MAX_BYTES, place)
 
 
 def _check(profile: OperationProfile, place: Path) -> None:
@@ -228,36 +96,6 @@ def _check(profile: OperationProfile, place: Path) -> None:
         raise InputError(f"expected times of operations in {place}, got none")
     if not (math.isnan(profile.step_s) or 0.0 < profile.step_s <= MAX_SECONDS):
         raise InputError(f"{place}: expected a step above 0 s, got {profile.step_s:g}")
-
-
-# --- Chrome traces ------------------------------------------------------------------------------------
-
-
-def _read_trace(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
-    check_parts(text, place, _CHARACTERS_PER_PART)
-    try:
-        value = json.loads(text)
-    # A number of thousands of digits raises ValueError, too.
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"cannot read the trace {place}: {one_line(error)}") from None
-    events = value.get("traceEvents") if isinstance(value, dict) else value
-    if not isinstance(events, list):
-        raise InputError(f"expected a trace with a list traceEvents in {place}, got other JSON")
-    # Events of other kinds or without numbers are left out.
-    found = [event for event in map(_event, events) if event is not None]
-    seconds, what = _trace_seconds(found, events)
-    if not seconds:
-        raise InputError(
-            f"expected events of operations with ph X, name and dur in the trace {place}, got none"
-        )
-    marked = [
-        event.duration
-        for event in found
-        if event.name.startswith(_PROFILER_STEP) and event.category != "gpu_user_annotation"
-    ]
-    step_s = math.fsum(marked) / len(marked) * _MICROSECOND_S if marked else math.nan
-    per_step = _per_step(seconds, _steps(len(marked), steps, place))
-    return (OperationProfile(per_step, {}, step_s if step_s > 0 else math.nan, f"a trace of {what}"),)
 
 
 def _steps(found: int, given: int, place: Path) -> int:
@@ -274,7 +112,7 @@ def _per_step(seconds: Mapping[str, float], steps: int) -> dict[str, float]:
 # --- PyTorch's table ----------------------------------------------------------------------------------
 
 
-def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+def _read_torch_table(text: str, place: Path, steps: int) -> OperationProfile:
     """Read the table of `key_averages().table()`: lines of dashes mark its columns."""
     lines = text.splitlines()
     rulers = [number for number, line in enumerate(lines) if re.fullmatch(r"\s*-{3,}(\s+-{3,}){3,}\s*", line)]
@@ -299,7 +137,7 @@ def _read_torch_table(text: str, place: Path, steps: int) -> tuple[OperationProf
             # Kernels have separate rows next to the operators that launch them: only the latter count.
             seconds[row["Name"]] = seconds.get(row["Name"], 0.0) + _seconds(row[column], place)
     what = "PyTorch's table, " + ("CPU" if column == "Self CPU" else "GPU")
-    return (OperationProfile(_per_step(seconds, counted), {}, whole_s, what),)
+    return OperationProfile(_per_step(seconds, counted), {}, whole_s, what)
 
 
 def _cells(line: str, spans: Sequence[tuple[int, int]]) -> list[str]:
@@ -330,7 +168,7 @@ _SELF, _TOTAL = ("totalselftime", "selftime"), ("totaltime", "time", "duration",
 _PLACE = ("hostdevice", "hostordevice", "device")
 
 
-def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
+def _read_statistics(text: str, place: Path, steps: int) -> OperationProfile:
     """Read a CSV with a row per operation: TensorFlow's op statistics, or just name and total time."""
     header, rows = _csv_rows(text, place)
     plain = [_plain_title(title) for title in header]
@@ -338,7 +176,7 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
     time = _column(plain, _SELF) if _column(plain, _SELF) is not None else _column(plain, _TOTAL)
     if name is None or time is None:
         raise InputError(
-            f"expected a profile in {place}: PyTorch's table, a Chrome trace, or a CSV with the columns "
+            f"expected a profile in {place}: PyTorch's table, or a CSV with the columns "
             f"operation and total_time_us; got the columns {shown(', '.join(header))}"
         )
     unit, where = _unit_of(header[time]), _column(plain, _PLACE)
@@ -350,7 +188,7 @@ def _read_statistics(text: str, place: Path, steps: int) -> tuple[OperationProfi
         operation = _operation(row[name])
         found[on_host][operation] = found[on_host].get(operation, 0.0) + seconds
     device, host = (_per_step(part, steps) for part in found)
-    return (OperationProfile(device, host, math.nan, "a table of operations"),)
+    return OperationProfile(device, host, math.nan, "a table of operations")
 
 
 def _csv_rows(text: str, place: Path) -> tuple[list[str], dict[str, list[str]]]:
@@ -407,11 +245,6 @@ def _number(text: str, where: str, decimal: str = ".") -> float:
     return value
 
 
-def _plain_number(text: str, where: str) -> float:
-    """Return a number as trainlaw writes it, without commas."""
-    return _number("" if "," in text else text, where)
-
-
 def _operation(text: str) -> str:
     """Return the kind of an operation that is named by its path in the CNN.
 
@@ -419,26 +252,3 @@ def _operation(text: str) -> str:
     ('Conv2D', 'AddV2', 'aten::mm')
     """
     return re.sub(r"_\d+$", "", text.strip().rpartition("/")[2]) or text.strip()
-
-
-def _read_workloads(text: str, place: Path, steps: int) -> tuple[OperationProfile, ...]:
-    """Read a CSV file with one row per workload and columns `device_<name>_s`."""
-    header, rows = _csv_rows(text, place)
-    found = []
-    for where, cells in rows.items():
-        row = dict(zip(header, cells, strict=True))
-        parts: dict[str, dict[str, float]] = {"device": {}, "host": {}}
-        for column, cell in row.items():
-            kind, _, rest = column.partition("_")
-            if kind in parts and rest.endswith("_s"):
-                parts[kind][rest.removesuffix("_s")] = _plain_number(cell or "0", where)
-        step_s = _plain_number(row["time_s"], where) if row.get("time_s") else math.nan
-        workload = {
-            name: value
-            for name, value in row.items()
-            if value and name != "time_s" and name.partition("_")[0] not in parts
-        }
-        found.append(
-            OperationProfile(**parts, step_s=step_s, kind="operations of trainlaw", workload=workload)
-        )
-    return tuple(found)

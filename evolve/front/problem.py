@@ -58,7 +58,7 @@ class Fitted:
     cases: Floats
     cost: float = 1.0
 
-    @property
+    @cached_property
     def score(self) -> float:
         """Mean loss of held-out groups times the cost, infinite where the loss was behind its limit."""
         return float(self.cases.mean()) * self.cost
@@ -180,7 +180,7 @@ def _encode_constants(programs: GenomeArrays, i: int, genome: Genome, problem: F
     """Set exponents, bounds and priors of one genome."""
     for number in range(1, genome.weights + 1):
         amounts = genome.weighted(number)
-        alone, rule = float(np.mean(problem.reference[amounts])), float(np.mean(problem.rules[amounts]))
+        alone, rule = (float(each[amounts].mean()) for each in (problem.reference, problem.rules))
         bounds = min(alone, rule) + _LOG_LOW, max(alone, rule) + _LOG_HIGH, rule, _WEIGHT_PULL
         for array, value in zip(programs[-4:], bounds, strict=True):
             array[i, number - 1] = value

@@ -59,7 +59,7 @@ def in_one_epoch(answer):
 def test_the_questions_bring_about_most_sentences(expected):
     said = [text for one in expected if isinstance(one, Answer) for text in one.warnings]
     for words in (
-        "outside the training range",
+        "the least of any training run",
         "unlike any",
         "no training run used",
         "of the generation",

@@ -62,6 +62,22 @@ def test_many_times_are_those_of_single_predictions():
     np.testing.assert_allclose(trainlaw.predict_many(frame, n_gpus=4), single, rtol=1e-12)
 
 
+def test_files_and_frames_take_short_names_of_columns(tmp_path):
+    frame = pd.DataFrame(
+        {"cnn": ["resnet50", "vgg16"], "gpu": "T4", "batch": [8, 4], "classes": 10, "pixels": 128}
+    )
+    expected = trainlaw.predict_many(frame).tolist()
+    frame.to_csv(tmp_path / "asked.csv", index=False)
+    asked = ["predict", "--json", "--from"]
+    rows = json.loads(CliRunner().invoke(app, [*asked, str(tmp_path / "asked.csv")]).stdout)
+    assert [row["time_s"] for row in rows] == expected
+    assert expected[0] == trainlaw.seconds("resnet50", "T4", 8, classes=10, pixels=128)
+    with pytest.raises(InputError, match="expected n_classes once"):
+        trainlaw.predict(frame.assign(n_classes=10))
+    frame.assign(n_classes=10).to_csv(tmp_path / "twice.csv", index=False)
+    assert "n_classes once" in CliRunner().invoke(app, [*asked, str(tmp_path / "twice.csv")]).output
+
+
 def test_rows_that_repeat_keep_their_places():
     frame = pd.DataFrame(
         {"cnn": ["resnet18", "vgg16", "resnet18"], "gpu": "T4", "batch": [8, 4, 8]}, list("abc")
@@ -91,51 +107,3 @@ def test_forward_passes_beside_iterations_are_predicted_by_their_own_formula(tmp
     rows = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
     assert [row["time_s"] for row in rows] == pytest.approx(expected, rel=1e-12)
     assert "52.6 ms" in CliRunner().invoke(app, options).stdout
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (
-            lambda: trainlaw.predict("resnet50", "T4", 64, link="nvlink2"),
-            "^link connects .* more n_gpus than n_nodes",
-        ),
-        (
-            lambda: trainlaw.predict("resnet50", "T4", 64, bucketed=False),
-            "^bucketed=False says .* several n_gpus",
-        ),
-        (
-            lambda: trainlaw.predict(pd.DataFrame(columns=["cnn", "gpu", "batch", "fo"])),
-            "'fo': .* Drop the column",
-        ),
-        (
-            lambda: trainlaw.plan("lenet5", gpu="T4", n_gpus=[1], epochs=0),
-            "^expected epochs as a number from .* got 0$",
-        ),
-        (
-            lambda: trainlaw.plan("lenet5", gpu="T4", budget=1.0),
-            "budget need prices: name a file with prices",
-        ),
-        (
-            lambda: trainlaw.export(trainlaw.load_formula(), "law.html", bare=True),
-            "^bare=True is for programs",
-        ),
-    ],
-)
-def test_errors_name_arguments(asked, message):
-    with pytest.raises(InputError, match=message):
-        asked()
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (lambda: trainlaw.seconds("resnet50", "T4", 64.5), "batch_per_gpu as a whole number"),
-        (lambda: trainlaw.seconds("resnet50", "T4", True), "batch_per_gpu as a whole number"),
-        (lambda: trainlaw.seconds("resnet50", "T4", 64, precision=["amp"]), "use predict_many"),
-        (lambda: trainlaw.predict_many("resnet50", ["T4", "P4"], [1, 2, 3]), "2 of gpu, 3 of batch"),
-    ],
-)
-def test_what_no_time_is_given_for(asked, message):
-    with pytest.raises(InputError, match=message):
-        asked()

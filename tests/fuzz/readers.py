@@ -174,9 +174,6 @@ READERS: Mapping[str, Reader] = {
     "CNN, ONNX, predicted": Reader("net.onnx", command("predict --cnn {} --gpu T4 --batch 8")),
     "profile, PyTorch's table": Reader("torch.txt", command(_PROFILE)),
     "profile, op statistics": Reader("statistics.csv", command(_PROFILE)),
-    "profile, operations": Reader("operations.csv", command(_PROFILE)),
-    "profile, trace of a CPU": Reader("cpu-trace.json", command(_PROFILE)),
-    "profile, trace of a GPU": Reader("gpu-trace.json", command(_PROFILE)),
     "formula, shown": Reader("formula.json", command("show {}")),
     "formula, predicted": Reader("formula.json", command(f"{_PREDICT} --formula {{}}")),
     "formula, all GPUs": Reader(

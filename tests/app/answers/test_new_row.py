@@ -4,10 +4,11 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from trainlaw.app.answers import table
-from trainlaw.app.answers.answer import Answer
+from trainlaw.app.answers.answer import GRAVITIES, Answer
 from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN
@@ -51,6 +52,17 @@ def test_terminal_csv_and_json(law, found):
     assert row["image_s"] == found.time_s / 8 and SAID in row["warnings"]
     header, line = csv.splitlines()
     assert line.split(",")[header.split(",").index("image_s")] == str(found.time_s / 8)
+
+
+def test_the_gravest_warnings_come_first_and_three_are_shown(monkeypatch):
+    rows = [replace(ROWS[2], name=name, sentence=name, gravity=name) for name in reversed(GRAVITIES)]
+    monkeypatch.setattr(table, "ANSWERS", (*table.ANSWERS, tuple(rows)))
+    found = predict_runs(replace(load_formula(BUILT_IN)), one_run("resnet50", "T4", 8))
+    assert [text for text in found[0].warnings if text in GRAVITIES] == [*GRAVITIES]
+    text = predictions_text("formula", found)
+    assert text.index("impossible") < text.index("mistaken") < text.index("unlike")
+    assert f"{len(found[0].warnings) - 3} further warnings: --all-warnings" in text and "ignored" not in text
+    assert "warning: ignored" in predictions_text("formula", found, every_warning=True)
 
 
 @pytest.mark.slow

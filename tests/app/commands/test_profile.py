@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
-from trainlaw.app.commands.profile_jobs import counts_of, micro_text, progress_text, run_profile
+from trainlaw.app.commands.profile_jobs import counts_of, print_rates, progress_text, run_profile
 from trainlaw.app.commands.profile_options import ProfileOptions
-from trainlaw.datasets.profiler import Configuration, MicroTime, SweepProgress
-from trainlaw.datasets.profiler.micro import _write_rates, rate_cells
+from trainlaw.datasets.profiler.configurations import Configuration
+from trainlaw.datasets.profiler.micro import AchievedRates
+from trainlaw.datasets.profiler.sweep import SweepProgress
 from trainlaw.formulas import InputError
-from trainlaw.validate import read_rates
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 ENVIRONMENT = {**os.environ, "PYTHONSAFEPATH": "1"}
@@ -104,7 +104,7 @@ def test_a_card_takes_no_threads(jobs, tmp_path):
 
 def test_micro_is_another_job(jobs, tmp_path):
     text = run_profile(options(tmp_path, micro=True, precision="fp32,bf16"))
-    assert "achieved rates, 1 new row\n" in text
+    assert text == "1: achieved rates, for trainlaw study --rates"
     ((name, arguments, _),) = jobs
     assert (name, *arguments[:3]) == ("profile_micro", "cpu", [1, 2], ("fp32", "bf16"))
     with pytest.raises(InputError, match="one of --micro and --forward"):
@@ -126,12 +126,9 @@ def test_progress_tells_result_reason_and_time_left():
     assert progress_text(failed).endswith("not measured: out of memory: 9 GB")
 
 
-def test_micro_says_where_its_tables_are(tmp_path, capsys):
-    from trainlaw.app.commands.profile_jobs import print_micro_time
-
-    assert "runs-micro.csv" in micro_text(tmp_path / "runs.csv", 2)
-    print_micro_time("Toy", MicroTime("matmul", "128", 2e9, 0.001))
-    assert capsys.readouterr().err == "Toy: matmul 128: 1 ms, 2 TFLOP/s\n"
+def test_rates_are_told_with_their_units(capsys):
+    print_rates("Toy", AchievedRates(2e12, 1e12, 9e11, 5e-6))
+    assert capsys.readouterr().err == "Toy: products 2 TFLOP/s, copies 900 GB/s, a launch 5 µs\n"
 
 
 def test_without_torch_one_line_and_exit_code_2(monkeypatch, tmp_path):
@@ -141,14 +138,6 @@ def test_without_torch_one_line_and_exit_code_2(monkeypatch, tmp_path):
     assert result.exit_code == 2
     assert result.stderr == "trainlaw: this needs the package torch: pip install 'trainlaw[profile]'\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_study_reads_the_rates(tmp_path):
-    rates = tmp_path / "rates.csv"
-    row = {"gpu": "Toy", "precision": "fp32"} | rate_cells([MicroTime("matmul", "128", 2e9, 0.001)])
-    _write_rates([{name: str(value).replace("nan", "") for name, value in row.items()}], rates)
-    (read,) = read_rates(rates)
-    assert (read.gpu, read.achieved_matmul_flop_per_s, read.launch_latency_s) == ("Toy", 2e12, None)
 
 
 def test_ctrl_c_says_what_is_kept(monkeypatch, tmp_path):

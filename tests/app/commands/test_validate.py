@@ -47,6 +47,8 @@ def test_units_that_do_not_agree_are_told(small_table):
     assert unit_fault(read_formula(COMPUTE)) == ""
     assert "macs + batch_per_gpu" in unit_fault(read_formula("macs + batch"))
     assert "warning: units do not agree" in run(small_table, "--formula", "macs + batch").stdout
+    found = json.loads(run(small_table, "--formula", COMPUTE, "--json").stdout)
+    assert found["scope"] == "run" and found["errors"]["summary"]["trainlaw"] and found["warnings"] == []
 
 
 @pytest.mark.slow

@@ -2,16 +2,18 @@
 
 import pytest
 from trainlaw.app.inputs import retired
-from trainlaw.app.inputs.retired import RETIRED, Retired
 
 from tests.commands import refusal
 
-_PLANTED = (
-    Retired("command", "data forget", "use `trainlaw data show`"),
-    Retired("option", "study --forget", "use --seed"),
-    Retired("suffix", ".forgotten", "use .py"),
-    Retired("formula", "forgotten", "use built-in"),
-)
+_ROWS = [
+    (kind, name, instead) for kind, rows in retired.gone_names().items() for name, instead in rows.items()
+]
+_PLANTED = {
+    "command": {"data forget": "use `trainlaw data show`"},
+    "option": {"study --forget": "use --seed"},
+    "suffix": {".forgotten": "use .py"},
+    "formula": {"forgotten": "use built-in"},
+}
 #: How a name of each kind is asked for; rooms test the others.
 _ASKED = {
     "command": "{}",
@@ -23,19 +25,21 @@ _ASKED = {
 }
 
 
-@pytest.mark.parametrize("row", [row for row in RETIRED if row.kind in _ASKED], ids=str)
+@pytest.mark.parametrize("row", [row for row in _ROWS if row[0] in _ASKED], ids=str)
 def test_a_name_that_is_gone_is_answered_with_what_stands_in(row):
-    assert refusal(_ASKED[row.kind].format(row.name)).endswith(f"{row.name} is gone: {row.instead}")
+    kind, name, instead = row
+    assert refusal(_ASKED[kind].format(name)).endswith(f"{name} is gone: {instead}")
 
 
-@pytest.mark.parametrize("row", _PLANTED, ids=str)
-def test_a_new_row_is_answered(row, monkeypatch):
-    monkeypatch.setattr(retired, "RETIRED", (row,))
-    test_a_name_that_is_gone_is_answered_with_what_stands_in(row)
+@pytest.mark.parametrize("kind", _PLANTED)
+def test_a_new_row_is_answered(kind, monkeypatch):
+    monkeypatch.setattr(retired, "gone_names", lambda: _PLANTED)
+    for name, instead in _PLANTED[kind].items():
+        test_a_name_that_is_gone_is_answered_with_what_stands_in((kind, name, instead))
 
 
 def test_an_option_of_another_command_is_not_gone(monkeypatch):
-    monkeypatch.setattr(retired, "RETIRED", _PLANTED)
+    monkeypatch.setattr(retired, "gone_names", lambda: _PLANTED)
     assert "is gone" not in refusal("predict --cnn resnet50 --batch 0 --gpu T4")
 
 

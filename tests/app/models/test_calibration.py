@@ -1,5 +1,6 @@
 """Fails if a calibrated formula promises more than its runs tell, or hides that they are doubtful."""
 
+import json
 from dataclasses import replace
 from math import exp, hypot, log
 from pathlib import Path
@@ -164,6 +165,10 @@ def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     names = {path.name for path in Path("mine").iterdir()}
     assert names == {"formula.json", "formula.xlsx", "page.html", "calibration.csv", "provenance.json"}
     assert "calibrated to T4" in invoke("show mine").output
+    account = json.loads(invoke("calibrate runs.csv --formula built-in --to again --json").stdout)
+    assert account["n_runs"] == 4 and account["gpus"] == ["T4"] and account["folder"] == "again"
+    assert f"{account['left_out_percent']:.1f} %, each run" in " ".join(said.stdout.split())
+    assert account["factors_of_times"] and account["interval_factor_after"] > 1
 
 
 @pytest.mark.slow

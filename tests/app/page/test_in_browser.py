@@ -142,7 +142,7 @@ def compare(page, law, asked):
 
 
 KINDS = (
-    "outside the training range",
+    "times that of any training run",
     "unlike any",
     "no training run used",
     "of the generation",

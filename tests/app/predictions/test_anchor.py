@@ -114,16 +114,6 @@ def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):
         predict_from_profile(ProfileRequest(profile_file[0], "T4", "K80", formula=BUILT_IN))
 
 
-def test_file_with_many_profiles_asks_which(tmp_path):
-    path = tmp_path / "runs-operations.csv"
-    lines = [f"vgg16,224,1000,{batch},{batch / 100},{batch / 120}" for batch in (8, 16)]
-    path.write_text("cnn,input_size_px,n_classes,batch_per_gpu,time_s,device_Conv2D_s\n" + "\n".join(lines))
-    with pytest.raises(InputError, match="vgg16 16 224; vgg16 8 224"):
-        predict_from_profile(ProfileRequest(path, "T4", "K80"))
-    found = predict_from_profile(ProfileRequest(path, "T4", "K80", Workload(batch=8)))
-    assert found.anchor_time_s == 0.08 and found.workload == Workload("vgg16", 8, 224)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_studies")
 def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):

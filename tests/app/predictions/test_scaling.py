@@ -80,7 +80,7 @@ def test_a_formula_of_several_gpus_gets_no_addition():
     points = scaling_curve(law, CNN, GPU, 64, most=4)
     assert all(point.time_s == point.computing_s for point in points)
     assert points[1].time_s > points[0].time_s
-    assert "covers several GPUs" in scaling_text("title", points, law, "here")
+    assert "covers several GPUs" in scaling_text("title", points, formula=law, origin="here")
 
 
 def test_forms_hold_the_same_numbers(formula, tmp_path):
@@ -101,7 +101,7 @@ def test_forms_hold_the_same_numbers(formula, tmp_path):
         assert sum(height for _, height in ends) == pytest.approx(70, abs=0.02)
     ticks = {item.text: item.get("y") for item in svg.iter() if re.fullmatch(r"\d+ %", str(item.text))}
     assert ticks == {"0 %": "265.0", "50 %": "230.0", "100 %": "195.0"}
-    text = scaling_text("title", points, formula, "here")
+    text = scaling_text("title", points, formula=formula, origin="here")
     counts = [line.split()[0] for line in text.splitlines()[3:12]]
     assert counts == [str(2**power) for power in range(9)]
 

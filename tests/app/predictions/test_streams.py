@@ -89,7 +89,7 @@ def test_forms_hold_the_same_schedule():
     assert max(ends) == pytest.approx(data["schedules"][-1]["makespan_s"])
     critical = [row["layer"] for row in rows if row["on_critical_path"] == "1"]
     assert len(critical) == len(data["critical_path"]) == len(found.critical)
-    text = plan_text(found, LAW)
+    text = plan_text(found, LAW, "a formula of layers")
     assert "1.30x" in text
     assert "for comparison only" in text
     drawn = ET.fromstring(gantt_svg(found))

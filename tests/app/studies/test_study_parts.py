@@ -1,5 +1,6 @@
 """Parts of one small study: levels, platforms, terms that return, proofs, the report in a browser, runs."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -256,6 +257,14 @@ def test_two_estimators_of_one_run(run_folder, outcome):
     assert result.exit_code == 0, result.output
     assert "the second is worse" in result.stdout
     assert f"{len(outcome.result.predictions)} rows paired, 0 held out by one run only" in result.stdout
+    found = json.loads(
+        compared(run_folder, run_folder, "--estimators", "trainlaw,null_compute", "--json").stdout
+    )
+    assert found["difference_percent"] > 0 and found["n_rows"] == len(outcome.result.predictions)
+    assert [side["estimator"] for side in found["sides"]] == ["trainlaw", "null_compute"]
+    assert found["sides"][0]["front"] == found["sides"][1]["front"] != []
+    weights = [group["difference_percent"] for group in found["groups"]]
+    assert found["difference_percent"] == pytest.approx(sum(weights) / len(weights))
 
 
 def test_stored_predictions_are_those_of_the_study(run_folder, outcome):

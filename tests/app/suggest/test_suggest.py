@@ -9,7 +9,7 @@ from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
 from trainlaw.app.suggest.jobs import cnn_pool, worth_measuring
 from trainlaw.datasets import built_in_gpus, load
-from trainlaw.datasets.profiler import read_plan
+from trainlaw.datasets.profiler.configurations import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
 
 from ...commands import invoke

@@ -5,7 +5,7 @@ import json
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.html import _environment
 from trainlaw.app.text.numbers import show_percent, show_seconds
-from trainlaw.app.text.tables import Table, TableColumn
+from trainlaw.app.text.tables import Table, TableColumn, finite_json
 
 TABLE = Table.of(
     [
@@ -27,7 +27,7 @@ def test_text_shows_values_with_units_in_aligned_columns():
 
 def test_csv_and_json_have_names_and_plain_values():
     assert TABLE.csv() == "cnn,time_s,error\n'=vgg16,0.0123,12.64\nalexnet,1.5,\n"
-    assert json.loads(TABLE.json())[1] == {"cnn": "alexnet", "time_s": 1.5, "error": None}
+    assert json.loads(finite_json(TABLE.records()))[1] == {"cnn": "alexnet", "time_s": 1.5, "error": None}
 
 
 def test_html_has_a_class_per_column():

@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from trainlaw.datasets.profiler import Configuration, configuration_grid, read_plan
+from trainlaw.datasets.profiler.configurations import Configuration, configuration_grid, read_plan
 from trainlaw.formulas.errors import InputError, UnknownNameError
 
 from ...rows import each_row

@@ -3,7 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from trainlaw.datasets.profiler import host, measured_host_launch
+from trainlaw.datasets.profiler import host
+from trainlaw.datasets.profiler.host import measured_host_launch
 from trainlaw.formulas.errors import MissingDependencyError
 
 

@@ -4,22 +4,17 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from trainlaw.datasets.profiler import (
-    StoppingRule,
-    configuration_grid,
-    default_threads,
-    device_here,
-    local_device,
-    micro,
-    profile_micro,
-    profile_runs,
-    sibling,
-    sweep,
-)
+from trainlaw.datasets.profiler import local_device, micro, sweep
+from trainlaw.datasets.profiler.configurations import configuration_grid
 from trainlaw.datasets.profiler.devices import NotMeasuredError
+from trainlaw.datasets.profiler.local_device import default_threads, device_here
 from trainlaw.datasets.profiler.machine import GpuState, read_processor, usable_cores
-from trainlaw.datasets.profiler.micro import MicroTime
+from trainlaw.datasets.profiler.micro import AchievedRates, profile_micro
+from trainlaw.datasets.profiler.row_files import sibling
+from trainlaw.datasets.profiler.sweep import profile_runs
+from trainlaw.datasets.profiler.timing import StoppingRule
 from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
+from trainlaw.validate import read_rates
 
 from .conftest import measurement
 from .test_devices import fake_torch
@@ -33,12 +28,11 @@ def part(name):
         "torch_measure": SimpleNamespace(
             measure=lambda each, rule: measurement(0.1 * each.batch), device_state=lambda device: GpuState()
         ),
-        "torch_micro": SimpleNamespace(quick_rates=lambda device: (1e11, 1e10), micro_times=micro_times),
+        "torch_micro": SimpleNamespace(
+            quick_rates=lambda device: (1e11, 1e10),
+            achieved_rates=lambda device, precision: AchievedRates(1e11, 5e10, 1e10, 1e-6),
+        ),
     }[name]
-
-
-def micro_times(device, precision):
-    return [MicroTime("matmul", "128", 1e9, 0.01), MicroTime("launch", "1", 0.0, 1e-6)]
 
 
 @pytest.fixture
@@ -71,18 +65,15 @@ def test_micro_refuses_a_precision_before_it_measures(parts, tmp_path, precision
     assert list(tmp_path.iterdir()) == []
 
 
-def test_micro_goes_to_three_files(parts, tmp_path):
+def test_micro_writes_the_table_of_rates(parts, tmp_path):
     told, out = [], tmp_path / "runs.csv"
-
-    def on_time(gpu, time):
-        told.append(time.benchmark)
-
-    assert profile_micro("cpu", [1, 2], ["fp32"], out, on_time) == 2
-    assert pd.read_csv(sibling(out, "micro"))["achieved_matmul_flop_per_s"].tolist() == [1e11, 1e11]
-    assert told == ["matmul", "launch"] * 2
-    assert len(pd.read_csv(sibling(out, "micro-sizes"))) == 4
-    profile_micro("cpu", [1], ["fp32"], out, on_time)
-    assert pd.read_csv(sibling(out, "rates"))["gpu"].is_unique
+    for precisions in (["fp32"], ["fp32", "bf16"]):
+        path = profile_micro("cpu", [1, 2], precisions, out, lambda gpu, rates: told.append(gpu))
+    assert len(told) == 6
+    table = pd.read_csv(path)
+    assert path == sibling(out, "rates") and len(table) == 4
+    assert set(table["achieved_matmul_flop_per_s"]) == {1e11}
+    assert len(read_rates(path)) == 4
 
 
 def test_gpus_are_asked_as_gpus(parts, tmp_path):

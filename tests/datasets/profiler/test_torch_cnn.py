@@ -4,7 +4,7 @@ import pytest
 from trainlaw.datasets.cnns import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, zoo_names
-from trainlaw.datasets.profiler import Configuration
+from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.formulas.errors import InputError
 
 pytest.importorskip("torch", reason="the extra 'profile' brings torch")

@@ -10,14 +10,10 @@ import pytest
 from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.hardware.gpu_files import with_gpus
 from trainlaw.datasets.measurements.importing import import_runs
-from trainlaw.datasets.profiler import (
-    Configuration,
-    StoppingRule,
-    configuration_grid,
-    profile_micro,
-    profile_runs,
-    sibling,
-)
+from trainlaw.datasets.profiler.configurations import Configuration, configuration_grid
+from trainlaw.datasets.profiler.row_files import sibling
+from trainlaw.datasets.profiler.sweep import profile_runs
+from trainlaw.datasets.profiler.timing import StoppingRule
 
 pytest.importorskip("torch", reason="the extra 'profile' brings torch")
 
@@ -147,13 +143,11 @@ def test_memory_that_torch_cannot_get_becomes_a_reason():
         with_step(build("lenet5", 32, 10), LENET, lambda step: torch.ones(2).view(3))
 
 
-def test_micro_benchmarks(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch_micro, "MATRIX_SIDES", (64, 128, 256))
-    monkeypatch.setattr(torch_micro, "COPY_BYTES", (2**12, 2**20))
-    out = tmp_path / "runs.csv"
-    monkeypatch.setattr(torch_micro, "micro_times", lambda d, p, own=torch_micro.micro_times: own(d, p, 0.02))
-    profile_micro("cpu", [1], ["fp32"], out, lambda gpu, each: None)
-    row = pd.read_csv(sibling(out, "micro")).iloc[0]
-    assert 1e8 < row["achieved_matmul_flop_per_s"] < 1e13
-    assert 1e8 < row["achieved_copy_byte_per_s"] < 1e13
-    assert 1e-8 < row["launch_latency_s"] < 1e-2
+def test_micro_benchmarks(monkeypatch):
+    monkeypatch.setattr(torch_micro, "_SIDES", {"cpu": 256})
+    monkeypatch.setattr(torch_micro, "_COPY_BYTES", 2**20)
+    rates = torch_micro.achieved_rates("cpu", "fp32", 0.02)
+    assert 1e8 < rates.achieved_matmul_flop_per_s < 1e13
+    assert 1e8 < rates.achieved_conv_flop_per_s < 1e13
+    assert 1e8 < rates.achieved_copy_byte_per_s < 1e13
+    assert 1e-8 < rates.launch_latency_s < 1e-2

@@ -1,14 +1,12 @@
 """Exports of profilers: what is in them, counted once, and refused in one line where it is broken."""
 
-import gzip
-import json
 import math
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trainlaw.datasets import load, read_profiles
+from trainlaw.datasets import load, read_profile
 from trainlaw.datasets.features.pair_features import grouped_seconds
 from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.formulas.errors import InputError
@@ -43,46 +41,10 @@ TENSORFLOW = """Rank,Host/device,Type,Operation,#Occurrences,Total time (us),Tot
 """
 
 
-def event(name, start, duration, category="cpu_op", thread=1, **arguments):
-    """A complete event of a Chrome trace, microseconds."""
-    return {
-        "ph": "X",
-        "name": name,
-        "ts": start,
-        "dur": duration,
-        "cat": category,
-        "pid": 1,
-        "tid": thread,
-        "args": arguments,
-    }
-
-
-CPU_TRACE = [
-    event("ProfilerStep#1", 0, 100, "user_annotation"),
-    event("ProfilerStep#2", 100, 120, "user_annotation"),
-    event("aten::conv2d", 10, 50),
-    event("aten::mkldnn_convolution", 15, 40),
-    event("aten::relu", 70, 5),
-    event("aten::relu", 70, 5, thread=2),
-    {"ph": "M", "name": "thread_name", "args": {"name": "main"}},
-]
-GPU_TRACE = [
-    event("aten::cudnn_convolution", 0, 5, **{"External id": 7}),
-    event("volta_scudnn_128x64", 3, 400, "kernel", 9, **{"External id": 7}),
-    event("void wgrad_alg0_engine<float>", 500, 300, "kernel", 9, **{"External id": 99}),
-    event("Memcpy HtoD (Pageable -> Device)", 0, 20, "gpu_memcpy", 9, **{"External id": 7}),
-]
-OWN = """gpu,cnn,input_size_px,n_classes,batch_per_gpu,precision,threads,time_s,device_Conv2D_s,device_Relu_s
-T4,vgg16,224,1000,8,fp32,1,0.25,0.2,0.01
-T4,vgg16,224,1000,16,fp32,1,0.5,0.4,0.02
-"""
-
-
 def profile_of(tmp_path, text, name="profile.txt", steps=1):
     path = tmp_path / name
-    path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-    (profile,) = read_profiles(path, steps)
-    return profile
+    path.write_text(text, encoding="utf-8")
+    return read_profile(path, steps)
 
 
 def test_torch_table_counts_operators_per_step(tmp_path):
@@ -131,48 +93,6 @@ def test_two_columns_suffice_and_titles_tell_the_unit(tmp_path, header, seconds)
     assert profile.device == pytest.approx({"Conv2D": 25 * seconds})
 
 
-def test_trace_of_a_cpu_counts_each_moment_once(tmp_path):
-    profile = profile_of(tmp_path, {"traceEvents": CPU_TRACE}, "trace.json")
-    per_step = {"aten::conv2d": 10e-6, "aten::mkldnn_convolution": 40e-6, "aten::relu": 10e-6}
-    assert profile.device == pytest.approx({name: value / 2 for name, value in per_step.items()})
-    assert profile.step_s == pytest.approx(110e-6)
-
-
-def test_trace_of_a_gpu_counts_kernels_under_their_operators(tmp_path):
-    profile = profile_of(tmp_path, GPU_TRACE, "trace.json")
-    assert profile.device == pytest.approx(
-        {
-            "aten::cudnn_convolution": 400e-6,
-            "void wgrad_alg0_engine<float>": 300e-6,
-            "Memcpy HtoD (Pageable -> Device)": 20e-6,
-        }
-    )
-    groups = {name: operation_group(name) for name in profile.device}
-    assert sorted(groups.values()) == ["conv_backward", "conv_forward", "transfer"]
-
-
-def test_trace_of_tensorflow_uses_its_line_of_operations(tmp_path):
-    events = [
-        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 5, "args": {"name": "TensorFlow Ops"}},
-        event("Conv2D", 0, 30, "", 5),
-        event("MatMul", 40, 10, "", 5),
-        event("python", 0, 1000, "", 6),
-    ]
-    profile = profile_of(tmp_path, {"traceEvents": events}, "trace.json")
-    assert profile.device == pytest.approx({"Conv2D": 30e-6, "MatMul": 10e-6})
-
-
-def test_zipped_trace_and_many_own_profiles(tmp_path):
-    path = tmp_path / "trace.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(CPU_TRACE).encode()))
-    assert len(read_profiles(path)) == 1
-    own = tmp_path / "runs-operations.csv"
-    own.write_text(OWN)
-    profiles = read_profiles(own)
-    assert [profile.workload["batch_per_gpu"] for profile in profiles] == ["8", "16"]
-    assert profiles[1].step_s == 0.5 and profiles[1].device == {"Conv2D": 0.4, "Relu": 0.02}
-
-
 def test_all_operations_of_the_built_in_profiles_are_known():
     names = [name.removeprefix("device_").removesuffix("_s") for name in load("profet-pairs").operations]
     unknown = {name for name in names if not name.startswith("host_") and operation_group(name) is None}
@@ -201,12 +121,12 @@ def test_faults_of_a_printed_table_are_refused(tmp_path, old, new, words):
         profile_of(tmp_path, TORCH.replace(old, new))
 
 
-def correct_profiles(path):
-    """Read profiles and hold them to what every profile has."""
-    for profile in read_profiles(path):
-        assert profile.total_s > 0 and all(value >= 0 for value in profile.device.values())
-        named = {f"device_{name}_s": np.array([value]) for name, value in profile.device.items()}
-        assert np.isfinite(grouped_seconds(named, np.array([1.0])).to_numpy()).all()
+def correct_profile(path):
+    """Read a profile and hold it to what every profile has."""
+    profile = read_profile(path)
+    assert profile.total_s > 0 and all(value >= 0 for value in profile.device.values())
+    named = {f"device_{name}_s": np.array([value]) for name, value in profile.device.items()}
+    assert np.isfinite(grouped_seconds(named, np.array([1.0])).to_numpy()).all()
 
 
 @pytest.mark.slow
@@ -215,7 +135,7 @@ def correct_profiles(path):
 def test_any_bytes_are_read_or_refused(tmp_path, content):
     path = tmp_path / "any.txt"
     path.write_bytes(content)
-    read_or_refused(correct_profiles, path)
+    read_or_refused(correct_profile, path)
 
 
 @given(st.text(max_size=200))
@@ -231,5 +151,5 @@ def _statistics(tmp_path, *times, separator=";"):
 
 
 def test_a_decimal_comma_is_not_a_thousands_separator(tmp_path):
-    (profile,) = read_profiles(_statistics(tmp_path, "12,5", "1.250,5"))
+    profile = read_profile(_statistics(tmp_path, "12,5", "1.250,5"))
     assert list(profile.device.values()) == pytest.approx([12.5e-6, 1250.5e-6])

@@ -65,20 +65,16 @@ const showErrors = (choice, values) => {
 };
 
 const listOf = (texts) => texts.map((text) => element("li", { "data-text": "" }, text));
-// Ranges that are left by many features are one line that unfolds.
-const FEW_RANGES = 2;
-const showWarnings = (warnings, result) => {
-  const far = FORMULA.features.filter(({ name }) => isOutside(result, name)).length;
+// The gravest come first; the others unfold.
+const FIRST_WARNINGS = 3;
+const showWarnings = (warnings) => {
   const isOpen = field("warnings").querySelector("details")?.open ?? false;
-  if (far <= FEW_RANGES) return field("warnings").replaceChildren(...listOf(warnings));
-  const folded = element(
-    "details",
-    {},
-    element("summary", {}, `${far} features are outside the training range`),
-    element("ul", {}, ...listOf(warnings.slice(0, far))),
-  );
+  const [first, others] = [warnings.slice(0, FIRST_WARNINGS), warnings.slice(FIRST_WARNINGS)];
+  if (!others.length) return field("warnings").replaceChildren(...listOf(first));
+  const summary = `${others.length} further warning${others.length > 1 ? "s" : ""}`;
+  const folded = element("details", {}, element("summary", {}, summary), element("ul", {}, ...listOf(others)));
   folded.open = isOpen;
-  return field("warnings").replaceChildren(element("li", {}, folded), ...listOf(warnings.slice(far)));
+  return field("warnings").replaceChildren(...listOf(first), element("li", {}, folded));
 };
 const showFigures = ({ "all-reduce": allReduce, ...figures }, { seconds, values }) => {
   // The time comes first.
@@ -116,7 +112,7 @@ const showAnswer = (choice, result, kept) => {
     "bad",
     said.some(({ name }) => name === "cannot_fit"),
   );
-  showWarnings(warnings, result);
+  showWarnings(warnings);
   field("notes").replaceChildren(...listOf(notesOf(result)));
   showErrors(choice, values);
   const parts = [

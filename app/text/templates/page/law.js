@@ -189,7 +189,10 @@ const computed = (gpu, chosen) => {
   const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) }, law.answers);
   return { gpu, law, features, allReduce, seconds, values, said };
 };
-const isOutside = ({ said }, feature) => said.some(({ name }) => name === `outside_${feature}`);
+const isOutside = ({ law, features }, name) => {
+  const [low, high] = law.ranges[name] ?? [-Infinity, Infinity];
+  return features[name] < low || features[name] > high;
+};
 const endsOf = ({ values }) => (Number.isFinite(values.low_s) ? [values.low_s, values.high_s] : null);
 const isNeverMeasured = ({ said }) =>
   said.some(({ name }) => ["untrained_precision", "unseen_vendor", "unseen_generation"].includes(name));
