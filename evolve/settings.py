@@ -197,8 +197,8 @@ class SearchSettings:
     def __post_init__(self) -> None:
         """Check the settings by the tables of their names and limits, and those that depend on others."""
         if self.operators:
-            given = (self.operators,) if isinstance(self.operators, str) else self.operators
-            named = dict.fromkeys(INFIX.get(name, name) for name in given)
+            listed = (self.operators,) if isinstance(self.operators, str) else self.operators
+            named = dict.fromkeys(INFIX.get(name, name) for name in listed)
             object.__setattr__(self, "operators", tuple(named))
         for name, (kind, known) in _NAMES.items():
             value = getattr(self, name)
