@@ -9,11 +9,7 @@ from trainlaw.app.commands.parsing import CommandGroup
 from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trainlaw.datasets import RunTable
-    from trainlaw.datasets.logs.training_log import TrainingLog
-    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
 data_app = CommandGroup("Show built-in tables of measured runs; check, compare and import your own.")
 
@@ -272,7 +268,6 @@ def import_file(
     """
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
     from trainlaw.app.terminal.spreadsheets import imported_runs
-    from trainlaw.datasets.logs.log_files import read_log
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
     constants = chosen_pairs("--set", constant, "OURS=VALUE")
@@ -297,51 +292,8 @@ def import_file(
         area=area or "",
     )
     others = [("--out", to), ("--merge-with", merge_with)]
-    if log := read_log(file):
-        runs = _logged_runs(file, log, answers, gpu_file, cnn_file, others)
-    else:
-        runs = imported_runs(file, answers, gpu_file, cnn_file, others=others)
+    runs = imported_runs(file, answers, gpu_file, cnn_file, others=others)
     _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
-
-
-def _logged_runs(
-    file: Path,
-    log: "TrainingLog",
-    answers: "SheetAnswers",
-    gpu_file: Path | None,
-    cnn_files: list[Path] | None,
-    others: "Sequence[tuple[str, object]]",
-) -> "RunTable":
-    """Return the run of a training log; InputError where it has no time or something is open.
-
-    others : further options, with their values, of the command that answers what is open.
-    """
-    from trainlaw.app.inputs.logs import LogImport
-    from trainlaw.app.models.doubts import remarks, trusted
-    from trainlaw.app.terminal.logs import log_text, rerun_words
-    from trainlaw.app.terminal.spreadsheets import given_words
-    from trainlaw.formulas import InputError
-
-    for word in given_words(answers, []):
-        if word.startswith("--") and word not in ("--set", "--precision", "--trust"):
-            raise InputError(f"{file} is a log of {log.program}: {word} is of tables; leave it out")
-    if log.missing:
-        raise InputError(f"{file}: log of {log.program}: no step times in this log: {log.missing}")
-    made = LogImport(log, answers.constants, gpu_file, cnn_files)
-    print(log_text(made, file.name))
-    if made.questions:
-        files = [("--gpu-file", gpu_file), *(("--cnn-file", path) for path in cnn_files or ())]
-        given = [(name, str(value)) for name, value in (*others, *files) if value is not None]
-        words = [word for option in given for word in option]
-        command = rerun_words(made, str(file), answers.constants, words)
-        number = "1 question" if len(made.questions) == 1 else f"{len(made.questions)} questions"
-        error = InputError(f"{file.name}: {number}; replace each CHOICE and run: {command}")
-        error.longest_message = 10_000  # a command to run is not cut
-        raise error
-    runs = trusted(made.runs(file.name), answers.trust)
-    for text in remarks(runs):
-        print(f"doubtful: {text}")
-    return runs
 
 
 def _next_step(runs: "RunTable", target: Path) -> str:

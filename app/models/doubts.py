@@ -1,14 +1,20 @@
 """Detect implausible times: wrong units, placeholders, contradictions; and remark what only may be wrong."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from math import exp, log
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.calibration import deviation_doubt, is_known_gpu
+from trainlaw.app.models.calibration import (
+    Doubt,
+    codes_of,
+    deviation_doubt,
+    is_known_gpu,
+    numbered_groups,
+    repeat_doubts,
+)
 from trainlaw.app.models.law_times import law_seconds, single_gpu_law_seconds
 from trainlaw.app.models.timed_parts import check_timed_parts, is_training
 from trainlaw.app.text.numbers import show_number, show_seconds
@@ -26,14 +32,14 @@ _MOST_OF_STRANGE = 10.0
 _MOST_OF_OTHERS = ((300, 3.0), (2_000, 4.0), (np.inf, 8.0))
 # Where only the batch differs, the deviations from the formula agree: 1 run in 1,700 differs by more than 2.
 _LEAST_OF_SERIES = 3
-_MOST_OF_REPEATS = 1.6  # slowest over fastest of equal configurations; none of 124 built-in ones differs more
 # Equal times on a GPU of configurations that differ this much by the formula stand for something else.
 _MOST_OF_EQUAL = 2.0
 # Two names are remarked as exchanged where the squared mean deviation (ln) between them shrinks by this much
 # once they change places, in every common row. Of 1,500 small tables drawn from the built-in ones, 1.5 % are
 # remarked on. Among more names some pair fits by chance, so they are not compared.
 _LEAST_GAIN, _MOST_NAMES = 0.2, 12
-_OF_CNN = ("input_size_px", "n_classes")  # what may differ with the CNN
+# What may differ with a name.
+_ALONG: Mapping[str, tuple[str, ...]] = {"cnn": ("input_size_px", "n_classes"), "precision": ("stack",)}
 # A larger batch takes longer: 21 of 1,910 built-in runs with another batch are shorter by this factor.
 _LEAST_OF_LARGER = 0.8
 _MOST_OF_BATCH = 3.0  # a run further from the formula is in another unit
@@ -42,14 +48,6 @@ _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
 _UNITS = {1e3: "ms read as s", 1e6: "us read as s", 1e-3: "s read as ms", 60.0: "s read as minutes"}
 _NEAR_UNIT = 2.0
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A reason why times may be wrong, as text, and the places of the runs, counted from 0."""
-
-    text: str
-    places: tuple[int, ...] = ()
 
 
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None, passes: bool = False) -> tuple[Doubt, ...]:
@@ -137,11 +135,11 @@ def _row_doubts(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator
     others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
     far = (np.abs(logs) > np.log(_most_row_doubts(runs))) & (np.abs(logs - middle) > log(others))
-    series = pd.Series(logs).groupby(_numbered(_codes(runs, SERIES).values()))
+    series = pd.Series(logs).groupby(numbered_groups(codes_of(runs, SERIES).values()))
     apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_row_doubts(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
     gpus = pd.factorize(runs.frame["gpu"])[0]
-    equal = pd.Series(law_s).groupby(_numbered((gpus, pd.factorize(runs.seconds)[0])))
+    equal = pd.Series(law_s).groupby(numbered_groups((gpus, pd.factorize(runs.seconds)[0])))
     marks = (equal.transform("max") > _MOST_OF_EQUAL * equal.transform("min")).to_numpy()
     off = np.abs(logs) > log(_MOST_OF_MARKS)
     far |= marks & off
@@ -187,15 +185,15 @@ def _beyond_memory(runs: RunTable) -> str:
 
 def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:
     """Return a remark on two names of a column whose times fit the formula once they are exchanged, or ""."""
-    codes = _codes(runs, [name for name in (*SERIES, "batch_per_gpu") if name != "precision_stated"])
+    codes = codes_of(runs, [name for name in (*SERIES, "batch_per_gpu") if name != "precision_stated"])
     # Of processors the formula does not know which network takes longer.
     values = {"misfit": np.where(is_known_gpu(runs), logs, np.nan), "law": np.log(law_s)}
     found = [(0.0, "")]
     for column in ("cnn", "gpu", "precision", "batch_per_gpu"):
         if not 1 <= codes[column].max(initial=0) < _MOST_NAMES:
             continue
-        kept = [name for name in codes if name != column and not (column == "cnn" and name in _OF_CNN)]
-        rest = np.broadcast_to(_numbered(codes[name] for name in kept), logs.shape)
+        kept = [name for name in codes if name not in (column, *_ALONG.get(column, ()))]
+        rest = np.broadcast_to(numbered_groups(codes[name] for name in kept), logs.shape)
         grouped = pd.DataFrame(values).groupby([rest, codes[column]]).median()
         misfits, laws = (grouped[name].unstack().to_numpy() for name in values)
         for one, other in combinations(range(misfits.shape[1]), 2):
@@ -213,22 +211,6 @@ def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:
     return max(found)[1]
 
 
-def _codes(runs: RunTable, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return each of these columns as numbers of its values, (n_runs,)."""
-    frame = runs.frame
-    return {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names}
-
-
-def _numbered(codes: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the number of the group of each run, (n,): runs of a group have equal codes in every column."""
-    found = np.zeros(1, dtype=np.int64)
-    for each in codes:
-        # Most columns have one value.
-        if found.size == 1 or each.any():
-            found = np.unique(found * (each.max(initial=0) + 1) + each, return_inverse=True)[1]
-    return found
-
-
 def _of_batches(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
     """Yield a doubt for runs that take less time than one of the same series with a smaller batch.
 
@@ -237,7 +219,7 @@ def _of_batches(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
     with np.errstate(divide="ignore", invalid="ignore"):
         near = np.flatnonzero(np.abs(np.log(runs.seconds / law_s)) < log(_MOST_OF_BATCH))
     names = [name for name in SERIES if name not in ("precision_stated", "batch_per_gpu")]
-    series = np.broadcast_to(_numbered(_codes(runs, names).values()), law_s.shape)[near]
+    series = np.broadcast_to(numbered_groups(codes_of(runs, names).values()), law_s.shape)[near]
     setups = pd.MultiIndex.from_arrays([series, runs.frame["batch_per_gpu"].to_numpy()[near]])
     longest = pd.Series(runs.seconds[near], setups).groupby(level=[0, 1]).max()
     of_smaller = longest.groupby(level=0).cummax().groupby(level=0).shift()
@@ -246,21 +228,3 @@ def _of_batches(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
         run = runs.frame.iloc[shorter[0]]
         text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"
         yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter.tolist())))
-
-
-def repeat_doubts(runs: RunTable, most: float = _MOST_OF_REPEATS) -> Iterator[Doubt]:
-    """Yield a doubt for the configuration whose repeats differ most, where they contradict each other.
-
-    most : factor between the slowest and the fastest from which on they do.
-    """
-    codes = _codes(runs, [*SERIES, "batch_per_gpu"])
-    groups = pd.Series(runs.seconds).groupby(_numbered(codes.values()))
-    ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
-    if len(ratio) and ratio.max() > most:
-        worst = runs.frame.iloc[int(ratio.argmax())]
-        places = tuple(np.flatnonzero(ratio > most).tolist())
-        yield Doubt(
-            f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "
-            f"{worst['gpu']}, the slowest {show_number(float(ratio.max()), 3)} times as long as the fastest",
-            places,
-        )

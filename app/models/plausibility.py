@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from math import exp, inf, log
 
 import numpy as np
-from trainlaw.app.models.calibration import DOUBTFUL
-from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, repeat_doubts, run_doubts
+from trainlaw.app.models.calibration import DOUBTFUL, repeat_doubts
+from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, run_doubts
 from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import Issue, Label, SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import Imported
-from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, TimeUnit, unit_choices
+from trainlaw.datasets.spreadsheets.units import CANDIDATES, TimeUnit, unit_choices
 
 # Numbers fit a unit where their median is within the first factor of the formula, a rare unit within the
 # second; a usual one within the third is preferred to any rare one.
@@ -43,7 +43,7 @@ class Check:
         is_rate : whether only throughputs or only times may be meant, None for either.
         """
         several = bool((self.made.frame["n_gpus"] > 1).any())
-        of_epochs = (1.0, 60.0, 3600.0) if np.isfinite(self.made.iterations).any() else ()
+        of_epochs = (1.0, 60.0, 3600.0) if self.made.times["iterations"].notna().any() else ()
         epochs = [TimeUnit("epoch", seconds, False) for seconds in of_epochs]
         scores = [
             (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
@@ -71,7 +71,7 @@ def checked_times(made: Imported, answers: SheetAnswers, law_s: np.ndarray | Non
     if unknown == len(made.rows):
         note = "the built-in formula has no time for these runs: not compared"
         return replace(made, issues=(*made.issues, *_of_repeats(made)), notes=(*made.notes, note))
-    if any(unit is None for unit in made.units) or not np.isfinite(made.seconds()).any():
+    if made.times["unit"].isna().any() or not np.isfinite(made.seconds()).any():
         return replace(made, issues=tuple(_with_unit(made.issues, check)))
     found, median = list(_doubts(check, made.table)), show_number(exp(_median(check.deviations())), 2)
     notes = [*made.notes, f"the times are {median} times those of the built-in formula (median)"]
@@ -153,7 +153,7 @@ def _of_column(check: Check, deviations: np.ndarray) -> Issue | None:
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
     if abs(middle) < log(MOST_OF_RUN) or (np.abs(deviations) < log(_FITS_CLEARLY)).mean() >= 0.5:
         return None
-    stated = ", ".join(dict.fromkeys(unit.text for unit in check.made.units if unit is not None))
+    stated = ", ".join(unit.text for unit in check.made.times["unit"].dropna().unique())
     factor = show_number(exp(middle), 2)
     text = f"read as {stated}, half of the times are {factor} times those of the built-in formula, or farther"
     unit, score = check.fitting_unit()

@@ -43,9 +43,9 @@ def columns_text(made: Imported) -> str:
             column.heading,
             _OURS.get(column.target, column.target),
             column.unit.text if column.unit else "",
-            value,
+            column.first,
         ]
-        for column, value in made.columns
+        for column in made.columns
     ]
     number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
     lines = [f"{made.name}: {number} read"]

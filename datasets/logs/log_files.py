@@ -1,40 +1,30 @@
 """Recognise a training log by its content, and read it."""
 
+import csv
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from re import Pattern
 
 from trainlaw.datasets.files.grids import MAX_GRID_BYTES
 from trainlaw.datasets.files.table_files import MAX_LINE_BYTES
-from trainlaw.datasets.logs import (
-    dllogger,
-    imagenet,
-    keras,
-    lightning,
-    mllog,
-    timm,
-    torchvision,
-    trainer_state,
-    ultralytics,
-)
+from trainlaw.datasets.logs import json_logs, text_logs
 from trainlaw.datasets.logs.training_log import TrainingLog
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.formulas.files.text_files import opened_file
 
 #: What marks a log -> what reads it; the first mark that is found holds.
-_LOGS: tuple[tuple[Pattern[str], Callable[[str], TrainingLog]], ...] = (
-    (torchvision.MARK, torchvision.read),
-    (timm.MARK, timm.read),
-    (imagenet.MARK, imagenet.read),
-    (dllogger.MARK, dllogger.read),
-    (mllog.MARK, mllog.read),
-    (trainer_state.MARK, trainer_state.read),
-    (lightning.MARK, lightning.read),
-    (ultralytics.MARK, ultralytics.read),
-    (lightning.METRICS, lightning.read_metrics),
-    (keras.MARK, keras.read),
+_LOGS: tuple[tuple[re.Pattern[str], Callable[[str], TrainingLog]], ...] = (
+    (re.compile(r"^Epoch: \[\d+\]\s+\[\s*\d+/\d+\]\s+eta: ", re.MULTILINE), text_logs.TORCHVISION.read),
+    (re.compile(r"^.{0,60}?Train: \d+ \[\s*\d+/\d+ \(\s*\d+%\)\]", re.MULTILINE), text_logs.TIMM.read),
+    (re.compile(r"^Epoch: \[\d+\]\[\s*\d+/\d+\]\s+Time\s+\d", re.MULTILINE), text_logs.IMAGENET.read),
+    (json_logs.DLLOGGER, json_logs.read_dllogger),
+    (json_logs.MLLOG, json_logs.read_mllog),
+    (json_logs.TRAINER_STATE, json_logs.read_trainer_state),
+    (text_logs.PROFILER, text_logs.read_profiler),
+    (text_logs.ULTRALYTICS, text_logs.read_ultralytics),
+    (text_logs.METRICS, text_logs.read_metrics),
+    (text_logs.KERAS, text_logs.read_keras),
 )
 _NO_TEXT = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".gz", ".numbers", ".pdf")
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
@@ -64,7 +54,7 @@ def read_log(path: str | os.PathLike[str]) -> TrainingLog | None:
         return read(text)
     except TrainlawError as error:
         raise InputError(f"{place}: {error}") from None
-    except (ValueError, OverflowError, ZeroDivisionError, TypeError, KeyError, AttributeError):
+    except (ValueError, ArithmeticError, TypeError, LookupError, AttributeError, csv.Error):
         raise InputError(
             f"{place}: expected numbers where this kind of log has its times, got others"
         ) from None

@@ -1,14 +1,14 @@
-"""A training log as its reader gives it: facts of the run, times of its steps, and waits for data."""
+"""A training log as one row of a table: what it states of the run, and the median time of a steady step."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from trainlaw.formulas.errors import InputError, shown
 
-#: A shorter wait is the handing over of a batch that was ready: a share of the step.
-LEAST_WAIT = 0.02  # between 1.6 % in a log of timm that waits for nothing and 2.5 % in one of a slow loader
+# A shorter wait is the handing over of a batch that was ready: a share of the step.
+_LEAST_WAIT = 0.02  # between 1.6 % in a log of timm that waits for nothing and 2.5 % in one of a slow loader
 Step = tuple[int, int, float, float]
 
 
@@ -16,40 +16,30 @@ Step = tuple[int, int, float, float]
 class TrainingLog:
     """One training.
 
-    program : that wrote the log. facts : columns of the runs schema that the log states. seconds : of the
-    steps after the start-up, s, (n,), waits for data inside. waits : of the same steps, s, (n,), nan where
-    the log has none. open : further columns that the log leaves open. epochs : times of whole epochs after
-    the first, s, where the log has no others. notes : what the times hold beyond a step. missing : why there
-    is no time, "" where there is one.
+    program : that wrote the log. row : cells by heading, as a table has them; None where the log leaves open
+    what a table would assume. notes : what the time holds. missing : why there is no time, "" where there is
+    one.
     """
 
     program: str
-    facts: Mapping[str, str | float] = field(default_factory=dict)
-    seconds: np.ndarray = field(default_factory=lambda: np.empty(0))
-    waits: np.ndarray = field(default_factory=lambda: np.empty(0))
-    open: tuple[str, ...] = ()
-    epochs: tuple[float, ...] = ()
+    row: Mapping[str, object]
     notes: tuple[str, ...] = ()
     missing: str = ""
 
-    @property
-    def wait_s(self) -> float:
-        """Median wait for data of a step, s; nan where the log has none."""
-        known = self.waits[np.isfinite(self.waits)]
-        return float(np.median(known)) if len(known) else float("nan")
 
-    @property
-    def step_seconds(self) -> np.ndarray:
-        """Times of the steps without the wait for data where it is one, s, (n,)."""
-        waits = np.nan_to_num(self.waits) if len(self.waits) else np.zeros(len(self.seconds))
-        return np.where(waits > LEAST_WAIT * self.seconds, self.seconds - waits, self.seconds)
+def no_times(program: str, why: str) -> TrainingLog:
+    """Return a log without the time of a step."""
+    return TrainingLog(program, {}, missing=why)
 
 
-def steady(steps: Iterable[Step]) -> tuple[np.ndarray, np.ndarray]:
-    """Return times and waits of the steps after the start-up: without the first of the log and of each epoch.
+def log_of_steps(
+    program: str, facts: Mapping[str, object], steps: Iterable[Step], *notes: str
+) -> TrainingLog:
+    """Return a log by its steps: the median of those after the first of the log and of each epoch.
 
-    steps : epoch, number in the epoch, time and wait for data in s. Raises InputError where the numbers do
-    not increase, as in a log of several trainings or processes, and where no step is left.
+    steps : epoch, number in the epoch, time and wait for data in s, nan for one that is not known. Raises
+    InputError where the numbers do not increase, as in a log of several trainings or processes, and where no
+    step is left.
     """
     found = list(steps)
     for before, step in pairwise(found):
@@ -58,27 +48,51 @@ def steady(steps: Iterable[Step]) -> tuple[np.ndarray, np.ndarray]:
                 f"expected the log of one training, got step {step[1]} of epoch {step[0]} after step "
                 f"{before[1]} of epoch {before[0]}: keep the lines of one training and one process"
             )
-    later = [step for step in found[1:] if step[1] > 0]
+    later = [step[2:] for step in found[1:] if step[1] > 0]
     if not later:
         raise InputError(
-            f"expected lines of at least two steps, got {len(found)}: the first holds the start-up; "
-            "log more of them"
+            f"expected at least two steps, got {len(found)}: the first holds the start-up; log more of them"
         )
-    times = np.array([step[2:] for step in later], dtype=np.float64)
-    return times[:, 0], times[:, 1]
+    return log_of_times(program, facts, *np.array(later, dtype=np.float64).T, *notes)
 
 
-def one_of(what: str, values: Sequence[str]) -> str:
-    """Return the only value among those that a log states, "" for none; InputError for several."""
-    different = list(dict.fromkeys(values))
+def log_of_times(
+    program: str, facts: Mapping[str, object], seconds: np.ndarray, waits: np.ndarray, *notes: str
+) -> TrainingLog:
+    """Return a log by times of steps, s, (n,), and the waits for data in them, nan where not known."""
+    wait = float(np.median(waits[np.isfinite(waits)])) if np.isfinite(waits).any() else float("nan")
+    known = np.nan_to_num(waits)
+    times = np.where(known > _LEAST_WAIT * seconds, seconds - known, seconds)
+    if not (times > 0).all():
+        raise InputError("expected times above 0, and shorter waits for data")
+    # Logs have at most nine digits behind the point; more are rounding of differences.
+    low, median, high = (round(float(np.quantile(times, share)), 9) for share in (0.0, 0.5, 1.0))
+    row = {**facts, "harness": program, "time_s": median, "n_repeats": len(times)}
+    row |= {"time_min_s": low, "time_max_s": high} if len(times) > 1 else {}
+    said = [f"{len(times)} times after the start-up, from {low:.4g} to {high:.4g} s"] * (len(times) > 1)
+    if np.isfinite(wait):
+        is_left_out = wait > _LEAST_WAIT * float(np.median(seconds))
+        said.append(f"waits for data {1e3 * wait:.4g} ms, {'left out' if is_left_out else 'inside'}")
+    return TrainingLog(program, row, (f"log of {program}", *said, *notes))
+
+
+def log_of_epochs(
+    program: str, facts: Mapping[str, object], lasted: Sequence[float], *notes: str
+) -> TrainingLog:
+    """Return a log by the times of whole epochs after the first, s, of which the batch makes steps."""
+    row = {**facts, "harness": program, "Epoch time (s)": float(np.median(lasted))}
+    return TrainingLog(program, row, (f"log of {program}", *notes))
+
+
+def one_of(what: str, values: Iterable[object]) -> str | None:
+    """Return the only value among those that a log states, None for none; InputError for several."""
+    different = list(dict.fromkeys(map(str, values)))
     if len(different) > 1:
-        raise InputError(
-            f"expected the log of one training, got {what} {' and '.join(map(shown, different[:2]))}: "
-            "keep the lines of one"
-        )
-    return different[0] if different else ""
+        said = " and ".join(map(shown, different[:2]))
+        raise InputError(f"expected the log of one training, got {what} {said}: keep the lines of one")
+    return different[0] if different else None
 
 
-def stated(**facts: str | float | None) -> dict[str, str | float]:
+def stated(**facts: object) -> dict[str, object]:
     """Return the facts that are known: neither None nor "" nor 0."""
     return {name: value for name, value in facts.items() if value}

@@ -13,20 +13,20 @@ CHOICE = "CHOICE"
 SKIP = "skip"
 #: What rows are called in messages: their number, with the sheet where several are read.
 Label = int | str
+Options = tuple[tuple[str, ...], ...]
 _MOST_ROWS = 8
 
 
 @dataclass(frozen=True)
 class SheetAnswers:
-    """What the user said in options.
+    """What the user said in options; "" and 0 where an option was not given.
 
     columns : our name to the heading. values : (our column, text in the file) to our value. constants : our
-    column to the value of all rows. unit, batch_is, decimal, sheet : "" where they were not given. only :
-    column and value of the rows to keep. skipped_rows : to leave out, as messages call them.
-    skip_unmeasured : leave out rows without a time. fill_down : an empty GPU or CNN is that of the row above.
-    trust : import times that are far from the built-in formula. ignored : columns and lines that say nothing.
-    columns_are : what the headings of columns of times name, sheets_are : what the names of sheets are.
-    table, area : number and cells of the table that is read, 0 and "" where they were not given.
+    column to the value of all rows. only : column and value of the rows to keep. skipped_rows : to leave out,
+    as messages call them. skip_unmeasured : leave out rows without a time. fill_down : an empty GPU or CNN is
+    that of the row above. trust : import times that are far from the built-in formula. ignored : columns and
+    lines that say nothing. columns_are : what the headings of columns of times name, sheets_are : what the
+    names of sheets are. table, area : number and cells of the table that is read.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -48,16 +48,13 @@ class SheetAnswers:
     area: str = ""
 
 
-Options = tuple[tuple[str, ...], ...]
-
-
 @dataclass(frozen=True)
 class Issue:
     """One question or fault of a file.
 
-    kind : "columns", "question", "names", "cells" or "times". text : what is wrong or open. rows : where, as
-    spreadsheets count them, with the sheet where several are read; none for the whole file. options :
-    command-line options that answer it, each the list of its words; one is the answer, several are a choice.
+    kind : "columns", "question", "names", "cells" or "times". text : what is wrong or open. rows : where,
+    none for the whole file. options : command-line options that answer it, each the list of its words; one is
+    the answer, several are a choice.
     """
 
     kind: str
@@ -81,13 +78,13 @@ class Issue:
         """The words of the option to add; `CHOICE` replaces what several options differ in."""
         if len(self.options) < 2:
             return self.options[0] if self.options else ()
-        first = self.options[0]
-        others = [option for option in self.options[1:] if option[0] == first[0]]
+        first, *others = (option for option in self.options if option[0] == self.options[0][0])
         if not others or any(len(option) != 2 for option in (first, *others)):
             return first
-        ours = first[1].partition("=")[0]
-        is_pair = "=" in first[1] and all(option[1].partition("=")[0] == ours for option in others)
-        return first[0], f"{ours}={CHOICE}" if is_pair else CHOICE
+        ours = {option[1].partition("=")[:2] for option in (first, *others)}
+        return first[0], f"{first[1].partition('=')[0]}={CHOICE}" if len(ours) == 1 and "=" in first[
+            1
+        ] else CHOICE
 
 
 def choices(option: str, values: Iterable[str], prefix: str = "") -> Options:
@@ -99,20 +96,6 @@ def choices(option: str, values: Iterable[str], prefix: str = "") -> Options:
     return tuple((option, f"{prefix}{value}") for value in values)
 
 
-def ignoring(name: str) -> Options:
-    """Return the options of a question that the user must read: no command answers it as it is printed."""
-    return ("--ignore", name), ("--ignore", CHOICE)
-
-
-def skipping(rows: Iterable[Label]) -> Options:
-    """Return the option that leaves rows out.
-
-    >>> skipping([3, 4])
-    (('--skip-rows', '3,4'),)
-    """
-    return (("--skip-rows", ",".join(map(str, rows))),)
-
-
 @dataclass
 class Dialogue:
     """What the user said, the names that texts may mean, and what is still to be said or worth knowing."""
@@ -122,9 +105,9 @@ class Dialogue:
     issues: list[Issue] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def ask(self, kind: str, text: str, options: Options = ()) -> None:
-        """Append an issue of the whole file."""
-        self.issues.append(Issue(kind, text, options=options))
+    def ask(self, kind: str, text: str, options: Options = (), rows: Iterable[Label] = ()) -> None:
+        """Append an issue, of the whole file where no rows are given."""
+        self.issues.append(Issue(kind, text, tuple(dict.fromkeys(rows)), options))
 
     def fault(self, text: str, chosen: pd.Series, options: Options = (), kind: str = "cells") -> None:
         """Append an issue for the chosen rows where there are any, a question about all without their labels.
@@ -133,18 +116,20 @@ class Dialogue:
         """
         found = chosen.to_numpy(dtype=bool)
         if found.any():
-            rows = () if kind == "question" and found.all() else tuple(dict.fromkeys(chosen.index[found]))
-            self.issues.append(Issue(kind, text, rows, options))
+            self.ask(kind, text, options, () if kind == "question" and found.all() else chosen.index[found])
 
     def each(self, kind: str, text: str, cells: pd.Series, options: Callable[[str], Options]) -> None:
         """Append an issue for each different text of cells; {} in `text` stands for it."""
         texts = cells.map(str)
         for own in texts.unique():
-            rows = tuple(dict.fromkeys(cells.index[texts == own]))
-            self.issues.append(Issue(kind, text.replace("{}", shown(own)), rows, options(own)))
+            self.ask(kind, text.replace("{}", shown(own)), options(own), cells.index[texts == own])
 
     def said(self, target: str, heading: str, cell: object) -> object:
         """Return a cell, or the value that the user gave for it."""
         ours = "batch_per_gpu" if target == "batch" else target.removeprefix("flag:")
         keys = ((name, str(cell)) for name in (target, ours, heading))
         return next((self.answers.values[key] for key in keys if key in self.answers.values), cell)
+
+    def offered(self) -> list[str]:
+        """Return the words of all options that issues offer."""
+        return [word for issue in self.issues for option in issue.options for word in option]

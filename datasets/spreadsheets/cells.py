@@ -1,18 +1,18 @@
 """The cells of a table as values of the runs schema, with an issue for each that is none."""
 
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.files.numbers import decimal_marks
 from trainlaw.datasets.hardware.links import find_link
-from trainlaw.datasets.spreadsheets.answers import SKIP, Dialogue, Issue, Options, choices
+from trainlaw.datasets.spreadsheets.answers import SKIP, Dialogue, Options, choices
 from trainlaw.datasets.spreadsheets.columns import SheetRows
 from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, TIME
 from trainlaw.datasets.spreadsheets.names import meant
-from trainlaw.datasets.spreadsheets.quantities import TimeUnit, quantity
+from trainlaw.datasets.spreadsheets.units import quantity
 from trainlaw.datasets.spreadsheets.values import (
     DEFAULT_PRECISION,
     PRECISIONS,
@@ -30,22 +30,14 @@ from trainlaw.formulas.errors import InputError, TrainlawError, shown
 
 #: Columns of the epoch or run that a time is for.
 OF_EPOCHS = ("iterations", "images_per_epoch", "epochs")
-#: Columns of whole numbers, with the greatest that they hold: a larger batch is another number.
-COUNTS: Mapping[str, float] = {
-    **dict.fromkeys(BATCHES, 65_536.0),
-    **dict.fromkeys(("n_gpus", "n_nodes", "gpus_per_node", "n_classes", *OF_EPOCHS), 1e9),
+#: Our column of each flag; of one column, those that hold before the others last.
+OF_FLAG: Mapping[str, str] = {
+    **dict.fromkeys(("tf32", "bf16", "fp16", "amp"), "precision"),
+    "channels_last": "layout",
+    **dict.fromkeys(("inductor", "xla"), "compilation"),
 }
-_NAMES = {"gpu": "GPU", "cnn": "CNN", "link": "link", "network": "network"}
-# Near names are searched one by one: thousands of unknown names would take minutes.
-_MOST_UNKNOWN = 20
-#: Flags by our column, those that hold before the others last, and the value without any.
-_FLAGS: Mapping[str, tuple[str, ...]] = {
-    "precision": ("tf32", "bf16", "fp16", "amp"),
-    "layout": ("channels_last",),
-    "compilation": ("inductor", "xla"),
-    "stack": (),
-}
-OF_FLAG: Mapping[str, str] = {flag: name for name, flags in _FLAGS.items() for flag in flags}
+#: The value of a column without any flag.
+_WITHOUT = {"precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager", "stack": "eager"}
 #: What the text of a column says where a row is of plain training.
 _TRAINED: Mapping[str, Callable[[str], bool]] = {
     "mode": lambda text: text in TRAINING | YES,
@@ -53,37 +45,109 @@ _TRAINED: Mapping[str, Callable[[str], bool]] = {
     "timed_parts": lambda text: text not in groups("phrase")["inference"],
     "accumulation": lambda text: text in ("1", "no", "none"),
 }
-_WITHOUT = {"precision": DEFAULT_PRECISION, "layout": "nchw", "compilation": "eager", "stack": "eager"}
+_NAMES = {"gpu": "GPU", "cnn": "CNN", "link": "link", "network": "network"}
+# Near names are searched one by one: thousands of unknown names would take minutes.
+_MOST_UNKNOWN = 20
 
 
-def choose_rows(rows: SheetRows, dialogue: Dialogue) -> None:
-    """Leave out rows that the user does not want or that were not measured."""
+class Kind(NamedTuple):
+    """How the cells of a column are read.
+
+    value : of a cell by the name of its column, the cell and the decimal mark; None for what is none.
+    expected : what a cell says. offered : values that the user may give a text that is none.
+    """
+
+    value: Callable[[str, object, str], object]
+    expected: str
+    offered: tuple[str, ...] = ()
+
+
+def _count(name: str, cell: object, decimal: str) -> float | None:
+    number, unit = quantity(cell, decimal)
+    most = _MOST_BATCH if name in BATCHES else _MOST_NUMBER
+    return number if unit is None and 1 <= number <= most and number.is_integer() else None
+
+
+def _side(name: str, cell: object, decimal: str) -> float | None:
+    return size_px(cell, decimal) or None
+
+
+def _word(name: str, cell: object, decimal: str) -> str | None:
+    text, words = plain_text(cell), SPELLINGS[name]
+    word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
+    if word is None and name == "precision" and not yes_or_no(cell):
+        # "fp16 (AMP)", "einfach (FP32)", "AMP off"
+        precision, is_whole = precision_of(text)
+        return precision if is_whole else None
+    if word is None and name == "compilation" and (answer := yes_or_no(cell)) is not None:
+        return "inductor" if answer else _WITHOUT[name]
+    return word
+
+
+def _switch(name: str, cell: object, decimal: str) -> str | None:
+    """Return what a cell switches on, "" for nothing."""
+    flag, answer = name.removeprefix(FLAG), yes_or_no(cell)
+    if answer is None:
+        return SPELLINGS[OF_FLAG[flag]].get(plain_text(cell))
+    # Trainers switch mixed precision by "fp16", others all numbers.
+    return (None if flag == "fp16" else flag) if answer else ""
+
+
+def _training(name: str, cell: object, decimal: str) -> bool | None:
+    return True if _TRAINED[name](plain_text(cell)) else None
+
+
+_MOST_BATCH, _MOST_NUMBER = 65_536, 10**9  # a larger batch is another number
+#: How the cells of our columns are read, but for names and times.
+KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(BATCHES, Kind(_count, f"a whole number from 1 to {_MOST_BATCH:,}")),
+    **dict.fromkeys(
+        ("n_gpus", "n_nodes", "gpus_per_node", "n_classes", *OF_EPOCHS), Kind(_count, "a whole number from 1")
+    ),
+    "input_size_px": Kind(_side, "the side of a square image in pixels"),
+    **{
+        name: Kind(
+            _word,
+            f"one of {', '.join(dict.fromkeys(words.values()))}",
+            (*dict.fromkeys(words.values()), SKIP),
+        )
+        for name, words in SPELLINGS.items()
+    },
+    **{f"{FLAG}{flag}": Kind(_switch, f"yes or no (or --value {flag}:TEXT=VALUE)") for flag in OF_FLAG},
+    f"{FLAG}fp16": Kind(_switch, "mixed precision (amp), or all numbers in 16 bits (fp16)", ("amp", "fp16")),
+    **dict.fromkeys(_TRAINED, Kind(_training, "plain training iterations (leave others out)", (SKIP,))),
+}
+
+
+def chosen_rows(rows: SheetRows, dialogue: Dialogue) -> pd.DataFrame:
+    """Return the cells without the rows that the user does not want or that were not measured."""
     answers, cells = dialogue.answers, rows.cells
-    texts = {"time_s" if name == TIME else name: cells[name].map(str) for name in cells}
-    absent = sorted(set(answers.skipped_rows) - set(map(str, cells.index)))
-    if absent:
+    labels = cells.index.map(str)
+    texts = {str(name): cells[name].map(str) for name in cells if answers.values}
+    if absent := sorted(set(answers.skipped_rows) - set(labels)):
         dialogue.ask("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}")
-    for _, text in answers.values:
+    skipped = pd.Series(labels.isin(answers.skipped_rows), cells.index)
+    for (name, text), value in answers.values.items():
         if not any((column == text).any() for column in texts.values()):
             dialogue.ask("cells", f"--value: no cell is {shown(text)}")
-    skipped = pd.Series(cells.index.map(str).isin(answers.skipped_rows), cells.index)
-    for (name, text), value in answers.values.items():
-        if value == SKIP and name in texts:
-            skipped |= texts[name] == text
+        if value == SKIP and (own := TIME if name == "time_s" else name) in texts:
+            skipped |= texts[own] == text
     unmeasured = cells[TIME].map(is_unmeasured).astype(bool) & ~skipped
-    if not answers.skip_unmeasured:
+    if not answers.skip_unmeasured and TIME in rows.columns:
         said = ", ".join(dict.fromkeys(str(cell or "empty") for cell in cells[TIME][unmeasured]))
         text = f"rows without a time ({said[:80]}): leave them out?"
         dialogue.fault(text, unmeasured, (("--skip-unmeasured",),), "question")
-    rows.cells = cells[(~skipped & ~unmeasured).to_numpy()]
+    return cells[(~skipped & ~unmeasured).to_numpy()]
 
 
 def decimal_mark(rows: SheetRows, separator: str, dialogue: Dialogue) -> str:
     """Return the decimal mark of the numbers in texts; ask where it is not clear."""
     if dialogue.answers.decimal:
         return "," if dialogue.answers.decimal == "comma" else "."
-    columns = [rows.cells[name] for name in rows.cells if name in (*COUNTS, "input_size_px", TIME)]
-    texts = dict.fromkeys(cell for column in columns for cell in column if isinstance(cell, str))
+    numeric = {TIME, *(name for name, kind in KINDS.items() if kind.value in (_count, _side))}
+    texts = dict.fromkeys(
+        cell for name in rows.cells if name in numeric for cell in rows.cells[name] if isinstance(cell, str)
+    )
     found = [match[0] for text in texts if (match := re.match(r"[-+]?[\d.,'\u00a0\u202f ]*\d", text))]
     marks = decimal_marks(found)
     sure = marks & {".", ","}
@@ -103,81 +167,82 @@ class Converter:
         """Keep the runs and the decimal mark of their numbers."""
         self.rows, self.decimal, self.dialogue = rows, decimal, dialogue
 
-    def column(
-        self,
-        name: str,
-        value: Callable[[object], object],
-        expected: str,
-        options: Callable[[str], Options] = lambda _: (),
-    ) -> pd.Series:
-        """Return the value of each cell of a column, None where it is empty or no value.
-
-        options : what answers a text that is no value.
-        """
-        cells, heading = self.rows.cells[name], self.rows.heading(name)
-        found = {own: value(self.dialogue.said(name, heading, own)) for own in cells.dropna().unique()}
-        values = cells.map(found).astype(object)
-        bad = cells[cells.notna() & values.isna()]
-        given = self.dialogue.answers.constants.get(name)
-        if given is not None and (bad == given).any():
-            raise InputError(f"--set {name}: expected {expected}, got {shown(given)}")
-        self.dialogue.each("cells", f"{heading}: expected {expected}, got {{}}", bad, options)
-        return values
-
-    def numbers(self) -> dict[str, pd.Series]:
-        """Return the columns of whole numbers and the sizes of images, as float64."""
+    def values(self) -> dict[str, pd.Series]:
+        """Return the values of columns but for names and times, None where a cell is empty or no value."""
         found = {}
-        for name in (own for own in COUNTS if own in self.rows.cells):
-            most = COUNTS[name]
-
-            def whole(cell: object, most: float = most) -> float | None:
-                number, unit = quantity(cell, self.decimal)
-                return number if unit is None and 1 <= number <= most and number.is_integer() else None
-
-            found[name] = self.column(name, whole, f"a whole number from 1 to {most:,.0f}").astype(np.float64)
-        if (name := "input_size_px") in self.rows.cells:
-            expected = "the side of a square image in pixels"
-            sides = self.column(name, lambda cell: size_px(cell, self.decimal) or None, expected)
-            found[name] = sides.astype(np.float64)
+        for name in (str(own) for own in self.rows.cells if own in KINDS):
+            kind, cells, heading = KINDS[name], self.rows.cells[name], self.rows.heading(name)
+            texts = {
+                own: kind.value(name, self.dialogue.said(name, heading, own), self.decimal)
+                for own in cells.dropna().unique()
+            }
+            values = cells.map(texts).astype(object)
+            bad = cells[cells.notna() & values.isna()]
+            given = self.dialogue.answers.constants.get(name)
+            if given is not None and (bad == given).any():
+                raise InputError(f"--set {name}: expected {kind.expected}, got {shown(given)}")
+            options = self._offered(name, kind, [str(own) for own, value in texts.items() if value])
+            self.dialogue.each("cells", f"{heading}: expected {kind.expected}, got {{}}", bad, options)
+            found[name] = values.astype(np.float64) if kind.value in (_count, _side) else values
         return found
 
-    def times(self) -> tuple[np.ndarray, list[TimeUnit | None]]:
-        """Return the measured numbers, (n,), nan where a cell is none, and the unit in each cell or None."""
+    def _offered(self, name: str, kind: Kind, right: list[str]) -> Callable[[str], Options]:
+        """Return the options that answer a text; of rows that are no training, the others are kept."""
+        if kind.value is _training and right:
+            return lambda _: choices("--only", right[:1], f"{self.rows.heading(name)}=")
+        return lambda text: choices("--value", kind.offered, f"{name.removeprefix(FLAG)}:{text}=")
+
+    def words(self, values: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
+        """Return precision, layout, compilation and stack where the table or the user says them."""
+        found = {name: values[name].fillna("unknown") for name in SPELLINGS if name in values}
+        for name in found:
+            text = f"{name}: empty; give it for these rows, or keep others by --only"
+            given = choices("--precision", PRECISIONS) if name == "precision" else ()
+            self.dialogue.fault(text, self.rows.cells[name].isna(), given)
+        for flag, name in OF_FLAG.items():
+            if f"{FLAG}{flag}" not in values:
+                continue
+            usual = "fp32" if f"{FLAG}tf32" in values and name == "precision" else _WITHOUT[name]
+            base = found.get(name, pd.Series(usual, self.rows.cells.index, dtype=object))
+            on = values[f"{FLAG}{flag}"].where(lambda own: own != "")
+            # "32-true" or 16 bits next to a switch of tf32 or amp: what was switched on holds.
+            is_free = (base == "fp32") | ((flag == "amp") & (base != "bf16"))
+            found[name] = base.mask(on.notna() & (is_free if name in values else True), on)
+        return found
+
+    def times(self) -> pd.DataFrame:
+        """Return the number of each time, nan where a cell is none, and the unit in the cell or None."""
         cells, heading = self.rows.cells[TIME], self.rows.heading(TIME)
         said = {
             own: quantity(self.dialogue.said("time_s", heading, own), self.decimal)
             for own in cells.dropna().unique()
         }
         pairs = [said.get(cell, (np.nan, None)) for cell in cells]
-        numbers = np.array([number if number > 0 else np.nan for number, _ in pairs], dtype=np.float64)
-        text = f"{heading}: expected a number above 0, got {{}}: leave it out, or say its number?"
-        bad = cells[np.isnan(numbers) & cells.notna()]
+        numbers = pd.Series(
+            [number if number > 0 else np.nan for number, _ in pairs], cells.index, np.float64
+        )
+        bad = cells[numbers.isna() & cells.notna()]
         # Where no cell is a number, the column is another one.
         skip = [SKIP] if len(bad) < len(cells) else []
+        text = f"{heading}: expected a number above 0, got {{}}: leave it out, or say its number?"
         self.dialogue.each("cells", text, bad, lambda own: choices("--value", skip, f"time_s:{own}="))
-        return numbers, [unit for _, unit in pairs]
+        units = pd.Series([unit for _, unit in pairs], cells.index, dtype=object)
+        return pd.DataFrame({"number": numbers, "unit": units})
 
     def names(self) -> tuple[dict[str, pd.Series], pd.Series]:
         """Return GPUs, CNNs, links and networks, None where one is an issue, and GPUs that a name counts."""
         found, numbers = dict[str, pd.Series](), pd.Series(np.nan, self.rows.cells.index)
         for kind in (own for own in _NAMES if own in self.rows.cells):
-            cells = self.rows.cells[kind]
+            cells, n_issues = self.rows.cells[kind], len(self.dialogue.issues)
             read: dict[object, tuple[str | None, int | None]] = {}
-            unknown = dict[str, TrainlawError]()
             for cell in cells.dropna().unique():
                 try:
                     read[cell] = self._name(kind, cell)
                 except TrainlawError as error:
                     if cell == self.dialogue.answers.constants.get(kind):
                         raise
-                    unknown[str(cell)] = error
-                    near: tuple[str, ...] = getattr(error, "candidates", ())[:1]
-                    # The nearest candidate, so that the times can be checked before the user has chosen.
-                    is_named = bool(near) and kind in ("gpu", "cnn")
-                    nearest = self.dialogue.names.find(kind, near[0]) if is_named else None
-                    read[cell] = nearest or (None, None)
-            for text, reason in list(unknown.items())[:_MOST_UNKNOWN]:
-                self.dialogue.issues.append(_unknown(kind, text, cells, reason))
+                    is_asked = len(self.dialogue.issues) - n_issues < _MOST_UNKNOWN
+                    read[cell] = self._asked_name(kind, cell, error) if is_asked else (None, None)
             found[kind] = cells.map({cell: own[0] for cell, own in read.items()})
             if kind == "gpu":
                 numbers = cells.map({cell: number for cell, (_, number) in read.items()}).astype(np.float64)
@@ -192,100 +257,22 @@ class Converter:
             return names.find(kind, text)
         return names.checked_gpu(text, bool({"n_gpus", "gpus_per_node"} & set(self.rows.cells)))
 
-    def words(self) -> dict[str, pd.Series]:
-        """Return precision, layout, compilation and stack where the table or the user says them."""
-        found: dict[str, pd.Series] = {}
-        for name in SPELLINGS:
-            if name in self.rows.cells:
-                found[name] = self._stated(name)
-            for flag in (own for own in _FLAGS[name] if f"{FLAG}{own}" in self.rows.cells):
-                usual = (
-                    "fp32"
-                    if f"{FLAG}tf32" in self.rows.cells and flag in _FLAGS["precision"]
-                    else _WITHOUT[name]
-                )
-                base = found.get(name, pd.Series(usual, self.rows.cells.index, dtype=object))
-                on = self._switched(flag)
-                # "32-true" or 16 bits next to a switch of tf32 or amp: what was switched on holds.
-                is_free = (base == "fp32") | ((flag == "amp") & (base != "bf16"))
-                held = is_free if name in self.rows.cells else True
-                found[name] = base.mask(on.notna() & held, on)
-        return found
-
-    def _stated(self, name: str) -> pd.Series:
-        options = [*dict.fromkeys(SPELLINGS[name].values()), SKIP]
-        given = choices("--precision", PRECISIONS) if name == "precision" else ()
-        text = f"{name}: empty; give it for these rows, or keep others by --only"
-        self.dialogue.fault(text, self.rows.cells[name].isna(), given)
-        # Nothing is imported before an unknown word is answered; until then the row can be checked.
-        return self.column(
-            name,
-            lambda cell: _word(name, cell),
-            f"one of {', '.join(options[:-1])}",
-            lambda text: choices("--value", options, f"{name}:{text}="),
-        ).fillna("unknown")
-
-    def _switched(self, flag: str) -> pd.Series:
-        """Return what a column of yes and no switches on, None where it says no."""
-        words, name = SPELLINGS[OF_FLAG[flag]], f"{FLAG}{flag}"
-
-        def value(cell: object) -> object:
-            answer = yes_or_no(cell)
-            return words.get(plain_text(cell)) if answer is None else flag if answer else ""
-
-        read = self.column(name, value, f"yes or no (or --value {flag}:TEXT=VALUE)")
-        if flag == "fp16":
-            # Trainers switch mixed precision by it, others all numbers.
-            cells, heading = self.rows.cells[name], self.rows.heading(name)
-            said = cells.map(lambda cell: bool(yes_or_no(self.dialogue.said(name, heading, cell))))
-            text = f"{heading} is {{}}: mixed precision (amp), or all numbers in 16 bits (fp16)?"
-            is_open = cells[said & (read == "fp16")]
-            kinds = ("amp", "fp16")
-            self.dialogue.each(
-                "question", text, is_open, lambda own: choices("--value", kinds, f"fp16:{own}=")
-            )
-        return read.where(read != "")
-
-    def check_training(self) -> None:
-        """Append an issue for rows that were no plain training: inference, accumulated gradients."""
-        for name in (own for own in _TRAINED if own in self.rows.cells):
-
-            def trained(cell: object, name: str = name) -> object:
-                return True if _TRAINED[name](plain_text(cell)) else None
-
-            heading = self.rows.heading(name)
-            right = [str(cell) for cell in self.rows.cells[name].dropna().unique() if trained(cell)]
-            only = choices("--only", right[:1], f"{heading}=")
-            skip = partial(_skipped, name, only)
-            self.column(name, trained, "plain training iterations (leave others out)", skip)
-
-
-def _skipped(name: str, only: Options, text: str) -> Options:
-    return only or choices("--value", [SKIP], f"{name}:{text}=")
-
-
-def _word(name: str, cell: object) -> str | None:
-    text, words = plain_text(cell), SPELLINGS[name]
-    word = words.get(text, words.get(text.replace(" ", "-").replace("torch.", "")))
-    if word is None and name == "precision" and not yes_or_no(cell):
-        # "fp16 (AMP)", "einfach (FP32)", "AMP off"
-        precision, is_whole = precision_of(text)
-        return precision if is_whole else None
-    if word is None and name == "compilation" and (answer := yes_or_no(cell)) is not None:
-        return "inductor" if answer else _WITHOUT[name]
-    return word
-
-
-def _unknown(kind: str, text: str, cells: pd.Series, error: TrainlawError) -> Issue:
-    where = tuple(dict.fromkeys(cells.index[cells.map(str) == text]))
-    candidates = getattr(error, "candidates", ())
-    reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
-    reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
-    said = f": {reason}" if reason and candidates else " is not known"
-    if not candidates and kind in ("gpu", "cnn"):
-        said += f"; add it by --{kind}-file, or leave its rows out"
-    options = choices("--value", [*candidates, *([] if meant(text, error) else [SKIP])], f"{kind}:{text}=")
-    return Issue("names", f"{_NAMES[kind]} {shown(text)}{said}", where, options)
+    def _asked_name(self, kind: str, cell: object, error: TrainlawError) -> tuple[str | None, int | None]:
+        """Append the issue of a name; return the nearest one, by which the times can be checked."""
+        text = str(cell)
+        candidates: Sequence[str] = getattr(error, "candidates", ())
+        reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
+        reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
+        said = f": {reason}" if reason and candidates else " is not known"
+        if not candidates and kind in ("gpu", "cnn"):
+            said += f"; add it by --{kind}-file, or leave its rows out"
+        options = choices(
+            "--value", [*candidates, *([] if meant(text, error) else [SKIP])], f"{kind}:{text}="
+        )
+        same = self.rows.cells[kind].map(str) == text
+        self.dialogue.fault(f"{_NAMES[kind]} {shown(text)}{said}", same, options, "names")
+        is_named = bool(candidates) and kind in ("gpu", "cnn")
+        return self.dialogue.names.find(kind, candidates[0]) if is_named else (None, None)
 
 
 def counted(numbers: Mapping[str, pd.Series], own: pd.Series, dialogue: Dialogue) -> dict[str, pd.Series]:

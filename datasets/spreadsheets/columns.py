@@ -3,23 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import pandas as pd
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets.answers import (
-    CHOICE,
-    Dialogue,
-    Issue,
-    Options,
-    choices,
-    ignoring,
-    skipping,
-)
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Dialogue, Options, choices
 from trainlaw.datasets.spreadsheets.headings import (
-    EPOCH_TIME,
+    BATCHES,
     FLAG,
     IGNORED,
-    MEASURES,
     OTHER_TIME,
     RATE,
     SCHEMA,
@@ -30,18 +22,24 @@ from trainlaw.datasets.spreadsheets.headings import (
     without_unit,
 )
 from trainlaw.datasets.spreadsheets.layout import SheetTable, is_measured
-from trainlaw.datasets.spreadsheets.pivots import PIVOTS, ValueColumn, likely_pivot, number_in, value_columns
-from trainlaw.datasets.spreadsheets.quantities import TimeUnit, quantity
-from trainlaw.datasets.spreadsheets.values import NO, YES, plain_text, precision_of, size_px
+from trainlaw.datasets.spreadsheets.units import TimeUnit, quantity
+from trainlaw.datasets.spreadsheets.values import NO, SPELLINGS, YES, plain_text, precision_of, size_px
 from trainlaw.datasets.spreadsheets.words import asked_words, groups
-from trainlaw.formulas.errors import UnknownNameError, check_name, shown
+from trainlaw.formulas.errors import check_name, shown
 
 #: Columns of yes and no that --column takes.
 FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.startswith(FLAG))
 #: Names that --column and --set take.
 COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") if own != IGNORED))))
+#: What --columns-are takes: what the headings of columns of times name.
+PIVOTS = ("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation", "step")
 #: Holds the unit that the heading states for the time of a row, None without one.
 STATED_UNIT = "unit of the heading"
+_COUNTED: Mapping[str, re.Pattern[str]] = {
+    "batch": re.compile(r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.I),
+    "n_gpus": re.compile(r"(\d{1,4})\s*[x\u00d7]?\s*(?:gpus?)?", re.IGNORECASE),
+    "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#|t)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
+}
 # Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
 _MOST_COUNT = 1024
 _OF_HEADINGS = "headings of columns"
@@ -67,25 +65,35 @@ _OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width
 
 @dataclass(frozen=True)
 class MappedColumn:
-    """A column of the file that is read: its heading, our name of it and its unit."""
+    """A column of the file that is read: its heading, our name of it, its unit, and the first value."""
 
     heading: str
     target: str
     unit: TimeUnit | None = None
+    first: str = ""
 
 
-@dataclass
+@dataclass(frozen=True)
+class ValueColumn:
+    """A column of times: what its heading says of them by our column, the unit, and the measure."""
+
+    heading: str
+    said: Mapping[str, str]
+    unit: TimeUnit | None
+    target: str
+
+
+@dataclass(frozen=True)
 class SheetRows:
-    """Runs as people wrote them: a row each, indexed by the label of its row, with our names of the columns.
+    """Runs as people wrote them: a row each, indexed by its label, in columns by our names.
 
     columns : that are read, by our name. is_rate : whether the heading says times or throughputs, None where
-    it says neither. titled : units that titles name.
+    it says neither.
     """
 
     cells: pd.DataFrame
-    columns: dict[str, MappedColumn]
+    columns: Mapping[str, MappedColumn]
     is_rate: bool | None = None
-    titled: tuple[TimeUnit, ...] = ()
 
     def heading(self, name: str) -> str:
         """Return the heading of one of our columns, our name of it where the user gave it for all rows."""
@@ -94,58 +102,122 @@ class SheetRows:
 
 def check_named(tables: Sequence[SheetTable], dialogue: Dialogue) -> None:
     """Raise UnknownNameError for what the user named and no table has."""
-    answers, headings = dialogue.answers, [own for table in tables for own in table.headings]
-    for kind in (*answers.columns_are, *filter(None, (answers.sheets_are,))):
-        check_name("column", kind, PIVOTS)
-    for ours, heading in answers.columns.items():
-        check_name("column", ours, (*COLUMN_NAMES, *FLAGS, IGNORED))
-        check_name("column", heading, headings)
-    for name in answers.ignored:
-        lines = [f"row {number}" for table in tables for number, _ in table.lines]
-        check_name("column", name, [*headings, *lines, "hidden"])
-    for name, _ in answers.only:
-        check_name("column", name, headings)
+    answers, headings = dialogue.answers, [str(own) for table in tables for own in table.cells]
+    lines = [f"row {number}" for table in tables for number, _ in table.lines]
+    pivots = (*answers.columns_are, *filter(None, (answers.sheets_are,)))
+    for names, known in (
+        (pivots, PIVOTS),
+        (answers.columns, (*COLUMN_NAMES, *FLAGS, IGNORED)),
+        ((*answers.columns.values(), *(name for name, _ in answers.only)), headings),
+        (answers.ignored, [*headings, *lines, "hidden"]),
+    ):
+        for name in names:
+            check_name("column", name, known)
 
 
 def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     """Return the runs of a table, one row per measured cell; ask about what is not understood."""
     answers = dialogue.answers
-    values = value_columns(table, answers.columns_are, dialogue)
+    values = _value_columns(table, answers.columns_are, dialogue)
     if answers.columns_are and not values:
         text = f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
-        dialogue.ask("columns", f"{text}; the headings are {', '.join(table.headings)[:120]}")
+        dialogue.ask("columns", f"{text}; the headings are {', '.join(map(str, table.cells))[:120]}")
+    elif not values and not {"time_s", TIME, RATE} & set(answers.columns):
+        values = _likely_values(table, dialogue)
     found = _meanings(table, {own.heading for own in values}, dialogue)
-    is_said = any(answers.columns.get(own) for own in ("time_s", TIME, RATE))
-    if not values and not is_said:
-        pivot = likely_pivot(table, dialogue)
-        likely = value_columns(table, pivot, dialogue)
-        plain = {own for own, meaning in found.items() if meaning.target in MEASURES}
-        if likely and (len(likely) > 1 or not plain - {own.heading for own in likely}):
-            text = f"the headings {', '.join(own.heading for own in likely)[:120]} name what the times are of"
-            dialogue.ask("columns", text, (("--columns-are", ",".join(pivot)),))
-            values = likely
-            found = {own: found[own] for own in found if own not in {one.heading for one in likely}}
     keys = _chosen(table, found, bool(values), dialogue)
-    table = _filled(table, keys, [own.heading for own in values] or [keys.get(TIME, "")], dialogue)
-    rows = _melted(table, keys, values) if values else _tidy(table, keys, found)
     left = {own: meaning for own, meaning in found.items() if own not in keys.values()}
+    if heading := keys.get(TIME, ""):
+        values = [ValueColumn(heading, {}, found[heading].unit, found[heading].target)]
+    rows = _melted(_filled(table, keys, values, dialogue), keys, values)
     _ask_left(table, left, rows, dialogue)
     _ask_lines(table, rows, dialogue)
-    titles = (part for _, line in table.lines for part in re.split(r"[,;:#]", line))
-    return replace(rows, titled=tuple(unit for part in titles if (unit := without_unit(part)[1])))
+    return rows
+
+
+def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[ValueColumn]:
+    """Return the columns whose headings say each kind and nothing else but a measure."""
+    found: dict[tuple[str, ...], ValueColumn] = {}
+    plain = (TIME, RATE, *kinds, *(BATCHES if "batch" in kinds else ()))
+    for heading, parts in zip(map(str, table.cells), table.parts, strict=True):
+        is_taken = heading in (*dialogue.answers.ignored, *dialogue.answers.columns.values())
+        said, rest = ({}, "") if is_taken else _split(parts, kinds, dialogue)
+        meaning = read_heading(rest)
+        if said and (not rest or meaning.target in plain) and any(map(is_measured, table.cells[heading])):
+            # Of a time and a throughput of the same runs, the first is read.
+            value = ValueColumn(heading, said, meaning.unit, meaning.target)
+            found.setdefault(tuple(said.values()), value)
+    return list(found.values())
+
+
+def _split(parts: Sequence[str], kinds: Sequence[str], dialogue: Dialogue) -> tuple[dict[str, str], str]:
+    """Return what the lines or words of a heading say of each kind, {} where they do not, and the rest."""
+    said, rest = dict[str, str](), list(parts)
+    # What names GPUs and CNNs is all that is left.
+    left = sorted(kinds, key=lambda own: own in ("gpu", "cnn"))
+    while left:
+        for kind, place in product(left, range(len(rest))):
+            if found := _taken(kind, rest[place], dialogue):
+                said[kind], rest[place] = found
+                left.remove(kind)
+                break
+        else:
+            return {}, ""
+    return {kind: said[kind] for kind in kinds}, " ".join(filter(None, rest))
+
+
+def _taken(kind: str, text: str, dialogue: Dialogue) -> tuple[str, str] | None:
+    """Return the longest words of a text at its beginning or end that say a kind, and the others."""
+    if text and ((kind, text) in dialogue.answers.values or _says(kind, text, dialogue)):
+        return text, ""
+    words = re.sub(r"[()\[\],;]", " ", text).split()
+    for length in range(len(words) - 1, 0, -1):
+        for said, rest in ((words[:length], words[length:]), (words[-length:], words[:-length])):
+            if _says(kind, " ".join(said), dialogue):
+                return " ".join(said), " ".join(rest)
+    return None
+
+
+def _says(kind: str, text: str, dialogue: Dialogue) -> bool:
+    if kind in _COUNTED:
+        return _COUNTED[kind].fullmatch(text.strip()) is not None
+    if kind in ("layout", "compilation"):
+        return text.strip().lower() in SPELLINGS[kind]
+    precision, is_whole = precision_of(text)
+    if without_unit(text)[1] is not None:
+        return False
+    return is_whole if kind == "precision" else precision is None and dialogue.names.is_name(kind, text)
+
+
+def _likely_values(table: SheetTable, dialogue: Dialogue) -> list[ValueColumn]:
+    """Return the columns of times whose headings name something, with a question, if there are any."""
+    pivots = [kinds for size in (1, 2, 3) for kinds in combinations(PIVOTS[:5], size)]
+    found = {kinds: _value_columns(table, kinds, dialogue) for kinds in pivots}
+    kinds = max(pivots, key=lambda own: len(found[own]))
+    likely = [own.heading for own in found[kinds]]
+    is_tidy = any(
+        read_heading(own).target in (TIME, RATE) for own in map(str, table.cells) if own not in likely
+    )
+    if not likely or (len(likely) == 1 and is_tidy):
+        return []
+    text = f"the headings {', '.join(likely)[:120]} name what the times are of"
+    dialogue.ask("columns", text, (("--columns-are", ",".join(kinds)),))
+    return found[kinds]
 
 
 def _meanings(table: SheetTable, taken: set[str], dialogue: Dialogue) -> dict[str, Meaning]:
     """Return what each heading means that the user does not leave out, by his answers or its words."""
     answers, found = dialogue.answers, dict[str, Meaning]()
     named = {heading: ours for ours, heading in answers.columns.items()}
-    for heading in table.headings:
+    for heading in map(str, table.cells):
         ours, meaning = named.get(heading, ""), read_heading(heading)
         if heading in taken or heading in answers.ignored or ours == IGNORED:
             continue
         if ours in ("time_s", TIME, RATE):
-            is_epoch = meaning.target == EPOCH_TIME and "epoch" in heading.lower()
-            meaning = Meaning(EPOCH_TIME if is_epoch else RATE if ours == RATE else TIME, meaning.unit)
+            unit = meaning.unit
+            if unit is not None and "epoch" not in heading.lower() and unit.counted == "epoch":
+                unit = replace(unit, counted="iteration")  # the total of the phases of an iteration
+            meaning = Meaning(RATE if ours == RATE else TIME, unit)
         elif ours:
             meaning = Meaning(f"{FLAG}{ours}" if ours in FLAGS else ours)
         else:
@@ -172,35 +244,27 @@ def _chosen(
     table: SheetTable, found: Mapping[str, Meaning], has_times: bool, dialogue: Dialogue
 ) -> dict[str, str]:
     """Return the heading of each of our columns; ask where several are as likely, or none is the time."""
-    answers, candidates = dialogue.answers, dict[str, list[str]]()
+    named, candidates = dialogue.answers.columns.values(), dict[str, list[str]]()
     for heading, meaning in found.items():
-        target = TIME if meaning.target in MEASURES else meaning.target
-        is_free = heading in answers.columns.values() or target not in answers.constants
+        target = TIME if meaning.target == RATE else meaning.target
+        is_free = heading in named or target not in dialogue.answers.constants
         if target not in ("", IGNORED, OTHER_TIME) and is_free and not (has_times and target == TIME):
             candidates.setdefault(target, []).append(heading)
 
     def rank(heading: str) -> tuple[bool, ...]:
-        own = found[heading]
-        is_bare = own.target in MEASURES and own.unit is None
-        is_empty = bool(table.cells[heading].isna().all())
-        return (
-            heading not in answers.columns.values(),
-            is_empty,
-            own.target == EPOCH_TIME,
-            own.is_weak,
-            is_bare,
-        )
+        meaning, is_empty = found[heading], bool(table.cells[heading].isna().all())
+        is_bare = meaning.target in (TIME, RATE) and meaning.unit is None
+        return heading not in named, is_empty, meaning.is_weak, is_bare
 
     keys = dict[str, str]()
     for target, headings in candidates.items():
-        best = min(map(rank, headings))
-        equal = [own for own in headings if rank(own) == best]
+        equal = [own for own in headings if rank(own) == min(map(rank, headings))]
         keys[target] = equal[0]
         if any(not table.cells[own].equals(table.cells[equal[0]]) for own in equal[1:]):
             ours = "time_s" if target == TIME else target.removeprefix(FLAG)
             text = f"the columns {', '.join(equal)} may all be {ours}: which one is it?"
             dialogue.ask("columns", text, choices("--column", equal, f"{ours}="))
-    if TIME in keys and keys[TIME] not in answers.columns.values():
+    if TIME in keys and keys[TIME] not in named:
         _ask_bounds(table, keys[TIME], found, dialogue)
     if TIME not in keys and not has_times:
         numeric = [own for own in found if not found[own].target and any(map(_is_number, table.cells[own]))]
@@ -217,27 +281,28 @@ def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dial
     bounds = {own: bound_of(own) for own in found if found[own].target == IGNORED and found[own].unit}
     cells = table.cells[[time, *(own for own, bound in bounds.items() if bound)]]
     numbers = cells.map(lambda cell: quantity(cell, dialogue.answers.decimal or ".")[0])
-    apart = {own: bound * (numbers[own] - numbers[time]).dropna() for own, bound in bounds.items() if bound}
-    beyond = [own for own, lead in apart.items() if len(lead) and (lead < 0).all()]
+    leads = {own: bounds[own] * (numbers[own] - numbers[time]).dropna() for own in cells.columns[1:]}
+    beyond = [own for own, lead in leads.items() if len(lead) and (lead < 0).all()]
     if beyond:
         text = f"{time} is beyond {', '.join(beyond)} in each row: which column is the time?"
         between = [str(own) for own in numbers.median().sort_values().index]
-        offered = between[1:-1] or beyond
-        dialogue.ask("columns", text, choices("--column", offered, "time_s="))
+        dialogue.ask("columns", text, choices("--column", between[1:-1] or beyond, "time_s="))
 
 
 def _filled(
-    table: SheetTable, keys: Mapping[str, str], times: Sequence[str], dialogue: Dialogue
+    table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn], dialogue: Dialogue
 ) -> SheetTable:
     """Return a table with the GPU and CNN of the row above in empty cells; ask unless the user says so."""
     cells = table.cells
-    measured = cells[[own for own in times if own]].map(is_measured).any(axis=1)
     for name in (own for own in ("gpu", "cnn") if own in keys and own not in dialogue.answers.constants):
+        empty = cells[keys[name]].isna()
+        if not empty.any():
+            continue
         filled = cells[keys[name]].ffill()
+        measured = cells[[own.heading for own in values]].map(is_measured).any(axis=1)
         if not dialogue.answers.fill_down:
             text = f"{keys[name]}: empty cells below filled ones: does the cell above hold?"
-            empty = cells[keys[name]].isna() & filled.notna() & measured
-            dialogue.fault(text, empty, (("--fill-down",),), "question")
+            dialogue.fault(text, empty & filled.notna() & measured, (("--fill-down",),), "question")
         cells = cells.assign(**{keys[name]: filled})
     return replace(table, cells=cells)
 
@@ -246,45 +311,39 @@ def _is_number(cell: object) -> bool:
     return is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float)
 
 
-def _tidy(table: SheetTable, keys: Mapping[str, str], found: Mapping[str, Meaning]) -> SheetRows:
-    """Return a row of the table for each run."""
-    cells = table.cells[list(keys.values())].set_axis(list(keys), axis=1)
-    meaning = found[keys[TIME]] if TIME in keys else Meaning("")
-    unit = pd.Series([meaning.unit] * len(cells), cells.index, dtype=object)
-    columns = {
-        name: MappedColumn(own, name, meaning.unit if name == TIME else None) for name, own in keys.items()
-    }
-    is_rate = {RATE: True, TIME: False}.get(meaning.target)
-    return SheetRows(cells.assign(**{STATED_UNIT: unit}), columns, is_rate)
-
-
 def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn]) -> SheetRows:
-    """Return a row for each filled cell of the columns of times, with what their headings say."""
-    own = table.cells[list(keys.values())].set_axis(list(keys), axis=1)
+    """Return a row for each cell of the columns of times, with what their headings say."""
+    own = table.cells[list(keys.values())].set_axis(list(keys), axis=1).drop(columns=TIME, errors="ignore")
+    columns = {name: MappedColumn(heading, name) for name, heading in keys.items()}
+    if not values:
+        return SheetRows(own.assign(**{TIME: None, STATED_UNIT: None}), columns)
     parts = []
     for column in values:
-        said = {kind: number_in(kind, text) for kind, text in column.said.items()}
+        said = {kind: _number_in(kind, text) for kind, text in column.said.items()}
         unit = pd.Series([column.unit] * len(own), own.index, dtype=object)
         parts.append(own.assign(**said, **{TIME: table.cells[column.heading], STATED_UNIT: unit}))
-    cells = pd.concat(parts)
-    cells = cells[cells[TIME].notna()].drop(columns="step", errors="ignore").sort_index(kind="stable")
-    columns = {name: MappedColumn(heading, name) for name, heading in keys.items()}
+    cells = pd.concat(parts).drop(columns="step", errors="ignore")
+    if values[0].said:
+        cells = cells[cells[TIME].notna()].sort_index(kind="stable")
     columns |= {kind: MappedColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
     heading = values[0].heading if len(values) == 1 else f"{len(values)} columns"
     columns[TIME] = MappedColumn(heading, TIME, values[0].unit)
     return SheetRows(cells, columns, {RATE: True, TIME: False}.get(values[0].target))
 
 
+def _number_in(kind: str, text: str) -> str:
+    """Return the number in a heading such as "bs 64", which is its only one."""
+    match = _COUNTED[kind].fullmatch(text.strip()) if kind in _COUNTED else None
+    return match[1] if match else text
+
+
 def _ask_left(table: SheetTable, left: Mapping[str, Meaning], rows: SheetRows, dialogue: Dialogue) -> None:
     """Ask about the columns that are not read; note those whose heading says nothing of the runs."""
-    have, plain = _known(rows, dialogue), list[str]()
-    asked = {
-        word.partition("=")[2] for issue in dialogue.issues for option in issue.options for word in option
-    }
+    plain, asked = list[str](), {word.partition("=")[2] for word in dialogue.offered()}
     for heading, meaning in left.items():
         cells = table.cells[heading].dropna()
         texts = list(dict.fromkeys(map(str, cells.unique()[:_SAMPLE])))
-        kinds = _asked_of(heading, texts, meaning.target, have)
+        kinds = _asked_of(heading, texts, meaning.target, _have(rows, dialogue))
         is_one = set(texts) <= {"1", "1.0"} and bool({"n_gpus", "accumulation"} & set(kinds))
         if is_one or not texts or (meaning.target and not kinds):
             given = dialogue.answers.constants.get(meaning.target)
@@ -296,14 +355,13 @@ def _ask_left(table: SheetTable, left: Mapping[str, Meaning], rows: SheetRows, d
         said = (
             f"is not read, and says {shown(word)}, which may mean {_SAID[kind]}" if kind else "is not known"
         )
-        advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
-        named = _names_of(heading, kind, texts, rows, dialogue)
         # What may be a setting needs an answer by hand; results and names of single runs do not.
         is_count = all(text.isdecimal() and int(text) <= _MOST_COUNT for text in map(plain_text, texts))
         is_kind = 1 < len(texts) < len(cells) and not any(map(is_measured, texts))
         only = choices("--only", texts[:6], f"{heading}=") if is_kind and not kind else ()
-        by_hand = kind or is_count or is_kind
-        options = (*named, *(ignoring(heading) if by_hand else ignoring(heading)[:1]), *only)
+        ignore = choices("--ignore", [heading, CHOICE] if kind or is_count or is_kind else [heading])
+        advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
+        options = (*_names_of(heading, kind, texts, rows, dialogue), *ignore, *only)
         dialogue.ask("columns", f"{heading} {said}: {advice}", options)
     if plain:
         dialogue.notes.append(f"not read: {', '.join(plain)}")
@@ -311,25 +369,25 @@ def _ask_left(table: SheetTable, left: Mapping[str, Meaning], rows: SheetRows, d
 
 def _names_of(heading: str, kind: str, texts: Sequence[str], rows: SheetRows, dialogue: Dialogue) -> Options:
     """Return options that name a column that is not known: one of ours, a switch, or a GPU or CNN."""
-    if kind in COLUMN_NAMES:
-        return (("--column", f"{kind}={heading}"),)
-    for own in ("gpu", "cnn"):
-        if own not in rows.cells and all(dialogue.names.is_name(own, text) for text in texts):
-            return (("--column", f"{own}={heading}"),)
+    words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
+    ours = {
+        kind: kind in COLUMN_NAMES,
+        "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
+        "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
+        "framework": not words.isdisjoint(groups("phrase")["framework"]),
+    }
+    if own := next((name for name, holds in ours.items() if holds and name not in rows.cells), ""):
+        return choices("--column", [f"{own}={heading}"])
     if set(map(plain_text, texts)) <= YES | NO:
         return choices("--column", [f"{name}={heading}" for name in FLAGS[:4]])
-    if rows.heading("gpu") == _OF_HEADINGS and all(map(is_measured, texts)):
-        try:
-            dialogue.names.find("gpu", heading)
-        except UnknownNameError as error:
-            near = [name for name in error.candidates[:4] if name[:3].lower() == heading[:3].lower()]
-            return choices("--value", [*near, CHOICE] if near else [], f"gpu:{heading}=")
-    return ()
+    # A GPU whose name is not known, next to others that are.
+    is_gpu = rows.heading("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
+    return choices("--value", [CHOICE] if is_gpu else [], f"gpu:{heading}=")
 
 
-def _known(rows: SheetRows, dialogue: Dialogue) -> set[str]:
+def _have(rows: SheetRows, dialogue: Dialogue) -> set[str]:
     """Return our columns that a column or an answer is; a switch of a precision is one."""
-    have = {*rows.cells, *dialogue.answers.constants}
+    have = {*map(str, rows.cells), *dialogue.answers.constants}
     have |= {"n_gpus"} if "gpus_per_node" in have else set()
     return have | ({"precision"} if any(name.startswith(FLAG) for name in have) else set())
 
@@ -338,9 +396,10 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     """Return the words of a heading and its cells that may change the times, by kind."""
     allowed = _OF_IGNORED if target == IGNORED else set(_SAID)
     found = {kind: word for kind, word in asked_words(heading).items() if kind in allowed}
-    if target == "" and precision_of(heading)[0] and set(map(plain_text, texts)) <= YES | NO:
+    is_switch = set(map(plain_text, texts)) <= YES | NO
+    if target == "" and is_switch and precision_of(heading)[0]:
         found["precision"] = heading
-    if all(map(is_measured, texts)) and not set(map(plain_text, texts)) <= YES | NO:
+    if not is_switch and all(map(is_measured, texts)):
         found.pop("mode", None)  # a number of another measurement
     for text in texts if target in ("", IGNORED) else ():
         if not is_number(text):
@@ -350,36 +409,34 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
 
 def _ask_lines(table: SheetTable, rows: SheetRows, dialogue: Dialogue) -> None:
     """Ask about titles, notes and hidden rows that say something about the runs; note the others."""
-    answers, have, unread = dialogue.answers, _known(rows, dialogue), list[str]()
+    ignored, have, unread = dialogue.answers.ignored, _have(rows, dialogue), list[str]()
+    numbers = [int(number) for number in table.cells.index]
     for number, line in table.lines:
         name, said = f"row {number}", f"row {number}, {shown(line)},"
+        if name in ignored:
+            continue
         # A footnote is of single cells, whatever the columns say.
         is_footnote = _MARK.match(line) is not None
         kinds = {kind: word for kind, word in asked_words(line).items() if is_footnote or kind not in have}
         kinds |= {"precision": line} if is_footnote and precision_of(line)[0] else {}
-        sizes = [size_px(word) for word in line.split() if "x" in word and size_px(word) >= 32]
-        if name in answers.ignored:
-            continue
-        if table.numbers[0] < number < table.numbers[-1]:
-            pairs = zip(table.cells.index, table.numbers, strict=True)
-            below = tuple(label for label, own in pairs if own > number)
+        sizes = [size for word in line.split() if "x" in word and (size := size_px(word)) >= 32]
+        if numbers[0] < number < numbers[-1]:
+            below = [own for own in numbers if own > number]
             text = f"{said} stands above rows below it: read them by another command"
-            dialogue.issues.append(Issue("columns", text, below, (*skipping(below), ("--ignore", name))))
+            options = (*choices("--skip-rows", [",".join(map(str, below))]), ("--ignore", name))
+            dialogue.ask("columns", text, options, below)
         elif sizes and sizes[0] != 224.0 and "input_size_px" not in have:
             options = (("--set", f"input_size_px={sizes[0]:.0f}"), ("--ignore", name))
             dialogue.ask("question", f"{said} names a size of images", options)
         elif kinds:
             kind, word = next(iter(kinds.items()))
             text = f"{said} is not read, and may mean {_SAID[kind]} ({word}): does it change the times?"
-            dialogue.ask("question", text, ignoring(name))
+            dialogue.ask("question", text, choices("--ignore", [name, CHOICE]))
         else:
             unread.append(shown(line))
     if unread:
         dialogue.notes.append(f"not read: {'; '.join(unread)}"[:400])
-    hidden = [number for number in table.hidden if str(number) not in answers.skipped_rows]
-    if hidden and "hidden" not in answers.ignored:
-        text, answers_of = (
-            "hidden or struck-out rows: leave them out?",
-            (*skipping(hidden), ("--ignore", "hidden")),
-        )
-        dialogue.issues.append(Issue("cells", text, tuple(hidden), answers_of))
+    hidden = [str(number) for number in table.hidden if str(number) not in dialogue.answers.skipped_rows]
+    if hidden and "hidden" not in ignored:
+        options = (("--skip-rows", ",".join(hidden)), ("--ignore", "hidden"))
+        dialogue.ask("cells", "hidden or struck-out rows: leave them out?", options, table.hidden)

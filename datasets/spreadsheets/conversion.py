@@ -1,7 +1,8 @@
-"""From a table to runs: read, map columns, map values, resolve names; every fault at once."""
+"""From a table or log to runs: read, map columns, map values, resolve names; every fault at once."""
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,23 +16,16 @@ from trainlaw.datasets.files.faults import FaultsError
 from trainlaw.datasets.files.grids import read_grids
 from trainlaw.datasets.hardware.gpus import GpuCatalog, built_in_gpus
 from trainlaw.datasets.hardware.servers import usual_server
+from trainlaw.datasets.logs.log_files import read_log
 from trainlaw.datasets.measurements.importing import runs_from_frame
 from trainlaw.datasets.measurements.runs import BY_DEFAULT, RunTable
-from trainlaw.datasets.spreadsheets.answers import (
-    CHOICE,
-    Dialogue,
-    Issue,
-    Label,
-    SheetAnswers,
-    choices,
-    skipping,
-)
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Dialogue, Issue, Label, SheetAnswers, choices
 from trainlaw.datasets.spreadsheets.cells import (
-    COUNTS,
+    KINDS,
     OF_EPOCHS,
     OF_FLAG,
     Converter,
-    choose_rows,
+    chosen_rows,
     counted,
     decimal_mark,
 )
@@ -43,10 +37,10 @@ from trainlaw.datasets.spreadsheets.columns import (
     check_named,
     table_rows,
 )
-from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, SCHEMA, TIME
-from trainlaw.datasets.spreadsheets.layout import SheetTable, tables_of
+from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, SCHEMA, TIME, without_unit
+from trainlaw.datasets.spreadsheets.layout import SheetTable, table_of_log, tables_of
 from trainlaw.datasets.spreadsheets.names import Names
-from trainlaw.datasets.spreadsheets.quantities import TimeUnit, parse_unit, unit_choices
+from trainlaw.datasets.spreadsheets.units import TimeUnit, parse_unit, unit_choices
 from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISIONS, SPELLINGS
 from trainlaw.formulas.errors import InputError, check_name, shown
 
@@ -55,6 +49,7 @@ _NEEDED = {
     "cnn": "the CNN",
     "batch_per_gpu": "the batch size",
     "precision": "the precision",
+    "n_gpus": "the number of GPUs",
 }
 _MOST_READINGS = 12
 # Rows of one configuration from which they are steps of it; fewer are repeats.
@@ -64,40 +59,42 @@ _SLOW_STEP = 1.3  # times the median, from which the slowest step is noted
 
 @dataclass(frozen=True)
 class Imported:
-    """What was read of a table.
+    """What was read of a table or log.
 
-    name : of the file. columns : that were read, with the first value of each. frame : one row per run in
-    the columns of the runs schema, without `time_s`, for the rows without a fault. rows : label of each in
-    the file. measured : numbers as the file has them, (n,). units : of each number, None where it is open.
-    is_rate : whether the heading says times or throughputs. iterations : of the epoch or run that each time
-    is for, nan where none are stated. notes : what was not read or is assumed. issues : what is to be
+    name : of the file. columns : that were read. frame : the rows without a fault in the columns of the runs
+    schema, without `time_s`, indexed by their labels in the file. times : of the same rows, the number as the
+    file has it, its unit, None where that is open, and the iterations that it is for. is_rate : whether the
+    heading says times or throughputs. notes : what was not read or is assumed. issues : what is to be
     answered or corrected first. table : the runs, with a time of 1 s where its unit is open; None where no
     row can be a run.
     """
 
     name: str
-    columns: tuple[tuple[MappedColumn, str], ...]
+    columns: tuple[MappedColumn, ...]
     frame: pd.DataFrame
-    rows: tuple[Label, ...]
-    measured: np.ndarray
-    units: tuple[TimeUnit | None, ...]
+    times: pd.DataFrame
     is_rate: bool | None
     notes: tuple[str, ...]
-    issues: tuple[Issue, ...]
     gpus: GpuCatalog
-    iterations: np.ndarray
     cnns: tuple[CnnCounts, ...] = ()
+    issues: tuple[Issue, ...] = ()
     table: RunTable | None = None
+
+    @property
+    def rows(self) -> tuple[Label, ...]:
+        """Label of each row in the file."""
+        return tuple(self.frame.index)
 
     def seconds(self, unit: TimeUnit | None = None) -> np.ndarray:
         """Return the iteration times in s by the units of the file, or by `unit`; nan where it is open."""
-        found = np.full(len(self.measured), np.nan)
+        found = np.full(len(self.frame), np.nan)
         if "batch_per_gpu" not in self.frame:
             return found
         batch, gpus = (self.frame[name].to_numpy(dtype=np.float64) for name in ("batch_per_gpu", "n_gpus"))
-        for own in dict.fromkeys([unit] if unit else filter(None, self.units)):
-            same = np.array([unit is not None or each == own for each in self.units], dtype=bool)
-            found[same] = own.seconds_of(self.measured, batch, gpus, self.iterations)[same]
+        numbers, iterations = (self.times[name].to_numpy() for name in ("number", "iterations"))
+        for own in [unit] if unit else self.times["unit"].dropna().unique():
+            same = True if unit else (self.times["unit"] == own).to_numpy()
+            found = np.where(same, own.seconds_of(numbers, batch, gpus, iterations), found)
         return found
 
 
@@ -107,71 +104,65 @@ def read_spreadsheet(
     gpus: GpuCatalog | None = None,
     cnns: Iterable[CnnCounts] = (),
 ) -> Imported:
-    """Read the runs in a table as people keep them; all faults and questions are in the result.
+    """Read the runs in a table as people keep them, or the one of a log, with all faults and questions.
 
-    Raises InputError for a file that is no table, and for answers that do not fit it.
+    Raises InputError for a file that is neither, and for answers that do not fit it.
     """
     own, place, catalog = tuple(cnns), Path(path), gpus or built_in_gpus()
     dialogue = Dialogue(answers or SheetAnswers(), Names(catalog, {facts.cnn for facts in own}))
-    tables = tables_of(read_grids(place), dialogue, place)
+    log = read_log(place)
+    tables = [table_of_log(log, dialogue, place)] if log else tables_of(read_grids(place), dialogue, place)
     check_named(tables, dialogue)
     rows = _joined([_rows_of(table, dialogue) for table in tables], dialogue)
-    shown_columns = tuple((column, _first(rows, name)) for name, column in rows.columns.items())
-    choose_rows(rows, dialogue)
+    columns = tuple(replace(column, first=_first(rows, name)) for name, column in rows.columns.items())
+    rows = replace(rows, cells=chosen_rows(rows, dialogue))
     _check_needed(rows, dialogue)
     converter = Converter(rows, decimal_mark(rows, tables[0].separator, dialogue), dialogue)
     frame = _frame(converter)
-    measured, units = _times(converter, frame)
-    made = Imported(
-        place.name,
-        shown_columns,
-        frame.drop(columns=[*OF_EPOCHS], errors="ignore").reset_index(drop=True),
-        tuple(frame.index),
-        measured,
-        units,
-        rows.is_rate,
-        tuple(dict.fromkeys([*dialogue.notes, *_readings(rows, frame)])),
-        (),
-        catalog,
-        _iterations(frame),
-        own,
-    )
+    times = _times(converter, frame).assign(iterations=_iterations(frame))
+    _ask_units(converter, frame, times, tables)
+    notes = tuple(dict.fromkeys([*dialogue.notes, *_readings(rows, frame)]))
+    frame = frame.drop(columns=[*OF_EPOCHS], errors="ignore")
+    made = Imported(place.name, columns, frame, times, rows.is_rate, notes, catalog, own)
     return _checked(_of_steps(made), dialogue.issues)
 
 
 def _rows_of(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     """Return the runs of a table with the name of its sheet, and only those that the user keeps."""
-    kept = np.ones(len(table.cells), dtype=bool)
+    kept, kind = np.ones(len(table.cells), dtype=bool), dialogue.answers.sheets_are
     for name, text in dialogue.answers.only:
         kept &= (table.cells[name].map(str) == text).to_numpy(dtype=bool)
-    numbers = tuple(number for number, is_kept in zip(table.numbers, kept, strict=True) if is_kept)
-    if not numbers:
+    if not kept.any():
         raise InputError("--only: no row has these values")
-    rows = table_rows(replace(table, cells=table.cells[kept], numbers=numbers), dialogue)
-    if kind := dialogue.answers.sheets_are:
-        rows.cells = rows.cells.assign(**{kind: table.sheet})
-        rows.columns[kind] = MappedColumn("the sheet", kind)
-    return rows
+    before = len(dialogue.issues)
+    rows = table_rows(replace(table, cells=table.cells[kept]), dialogue)
+    if not kind:
+        return rows
+
+    def labelled(numbers: Iterable[object]) -> tuple[str, ...]:
+        return tuple(f"{table.sheet}!{number}" for number in numbers)
+
+    dialogue.issues[before:] = [
+        replace(issue, rows=labelled(issue.rows)) for issue in dialogue.issues[before:]
+    ]
+    cells = rows.cells.assign(**{kind: table.sheet}).set_axis(labelled(rows.cells.index))
+    return replace(rows, cells=cells, columns={**rows.columns, kind: MappedColumn("the sheet", kind)})
 
 
 def _joined(parts: Sequence[SheetRows], dialogue: Dialogue) -> SheetRows:
     """Return the rows of all tables, with the columns that the user gave for all of them."""
     columns = {name: column for part in reversed(parts) for name, column in part.columns.items()}
-    cells = pd.concat([part.cells for part in parts])
+    cells = pd.concat([part.cells for part in parts]) if len(parts) > 1 else parts[0].cells
     cells = cells.astype(object).where(cells.notna(), None)
     for name, text in dialogue.answers.constants.items():
         check_name("column", name, COLUMN_NAMES)
         if text == CHOICE:
             raise InputError(f"{name}={CHOICE}: replace {CHOICE} by your choice")
         if name in cells and cells[name].notna().all():
-            heading = columns[name].heading
-            raise InputError(
-                f"{name} is given for all rows, and the file has it as {heading!r}; leave one out"
-            )
+            said = f"the file has it as {columns[name].heading!r} ({cells[name].iloc[0]})"
+            raise InputError(f"{name} is given for all rows, and {said}; leave one out")
         cells = cells.assign(**{name: cells[name].fillna(text) if name in cells else text})
-    return SheetRows(
-        cells if TIME in cells else cells.assign(**{TIME: None}), columns, parts[0].is_rate, parts[0].titled
-    )
+    return SheetRows(cells, columns, parts[0].is_rate)
 
 
 def _first(rows: SheetRows, name: str) -> str:
@@ -181,76 +172,70 @@ def _first(rows: SheetRows, name: str) -> str:
 def _check_needed(rows: SheetRows, dialogue: Dialogue) -> None:
     """Append an issue for each needed column that neither the file nor the user has."""
     known = {str(name) for name in rows.cells if rows.cells.empty or rows.cells[name].notna().any()}
-    known |= {"batch_per_gpu"} if known & set(BATCHES) else set()
-    known |= (
-        {"precision"} if any(OF_FLAG.get(own.removeprefix(FLAG)) == "precision" for own in known) else set()
-    )
-    said = [word for issue in dialogue.issues for option in issue.options for word in option]
-    asked = {part for word in said for part in word.partition("=")[0].split(",")}
-    asked |= {"batch_per_gpu"} if "batch" in asked else set()
-    for name, what in _NEEDED.items():
-        text = f"no column is {what}; name it by --column {name}=HEADING, or give one for all rows"
+    known |= {"n_gpus"} if "n_gpus" not in rows.cells else set()
+    asked = {part for word in dialogue.offered() for part in word.partition("=")[0].split(",")}
+    known |= {"batch_per_gpu"} if (known | asked) & set(BATCHES) else set()
+    known |= {OF_FLAG[own] for name in known if (own := name.removeprefix(FLAG)) in OF_FLAG}
+    for name in (own for own in _NEEDED if own not in known | asked and f"--{own}" not in asked):
+        text = f"no column is {_NEEDED[name]}; name it by --column {name}=HEADING, or give one for all rows"
         options = choices("--set", [CHOICE], f"{name}=")
         if name == "precision":
             text += " (default: what PyTorch uses where none is chosen)"
             options = choices("--precision", PRECISIONS)
-        if name not in known | asked and options[0][0] not in {"--precision"} & set(said):
-            dialogue.ask("question", text, options)
+        dialogue.ask("question", text, options)
 
 
 def _frame(converter: Converter) -> pd.DataFrame:
     """Return the columns of the runs schema that the file or the user states, and the usual ones."""
-    cells, numbers = converter.rows.cells, converter.numbers()
+    cells, values, dialogue = converter.rows.cells, converter.values(), converter.dialogue
     names, own = converter.names()
-    converter.check_training()
-    found = {**names, **counted(numbers, own, converter.dialogue), **converter.words()}
-    found |= {name: numbers[name] for name in ("input_size_px", "n_classes", *OF_EPOCHS) if name in numbers}
-    for name in cells:
-        if name in SCHEMA and name not in (*COUNTS, *SPELLINGS, *found, "time_s"):
-            found[name] = cells[name]
+    found = {**names, **counted(values, own, dialogue), **converter.words(values)}
+    found |= {name: values[name] for name in ("input_size_px", "n_classes", *OF_EPOCHS) if name in values}
+    left = {*KINDS, *found, "time_s"} - {"timed_parts"}
+    found |= {name: cells[name] for name in map(str, cells) if name in SCHEMA and name not in left}
     if "date" in cells:
         found["bench_year"] = cells["date"].map(str).str.extract(r"(?<!\d)(20\d\d)(?!\d)")[0].astype(float)
     frame = pd.DataFrame(found, index=cells.index)
     if "images_per_epoch" in frame and "batch_per_gpu" in frame:
         few = frame["images_per_epoch"] < frame["batch_per_gpu"] * frame["n_gpus"]
-        converter.dialogue.fault("an epoch has fewer images than a batch", few)
-    return _with_usual(frame, converter.dialogue)
+        dialogue.fault("an epoch has fewer images than a batch", few)
+    for name in {"input_size_px", "n_classes"} & set(frame) if "cnn" in frame else ():
+        known = set(frame["cnn"].dropna()) & set(cnn_names())
+        usual = frame["cnn"].map({cnn: getattr(zoo_entry(cnn), name) for cnn in known})
+        frame = frame.assign(**{name: frame[name].fillna(usual)})
+    return _with_links(_with_precision(frame, dialogue), dialogue)
 
 
-def _with_usual(frame: pd.DataFrame, dialogue: Dialogue) -> pd.DataFrame:
-    """Return runs with the usual sizes of CNNs, PyTorch's precision where none was chosen, and links."""
-    for name in ("input_size_px", "n_classes"):
-        if name in frame and "cnn" in frame and frame[name].isna().any():
-            known = set(frame["cnn"].dropna()) & set(cnn_names())
-            usual = frame["cnn"].map({cnn: getattr(zoo_entry(cnn), name) for cnn in known})
-            frame = frame.assign(**{name: frame[name].fillna(usual)})
+def _with_precision(frame: pd.DataFrame, dialogue: Dialogue) -> pd.DataFrame:
+    """Return runs with PyTorch's precision where none was chosen."""
     stated = frame["precision"] if "precision" in frame else pd.Series("unknown", frame.index)
     if "gpu" not in frame:
         return frame.assign(precision=stated)
     gpus = {name: dialogue.names.gpus.find(name) for name in frame["gpu"].dropna().unique()}
-    by_default = stated == DEFAULT_PRECISION
     usual = frame["gpu"].map({name: gpu.default_precision for name, gpu in gpus.items()})
+    by_default = stated == DEFAULT_PRECISION
     kept = {} if "precision_stated" in frame else {"precision_stated": stated.mask(by_default, BY_DEFAULT)}
-    frame = frame.assign(precision=stated.mask(by_default, usual), **kept)
-    if not (frame["n_gpus"] > 1).any():
+    return frame.assign(precision=stated.mask(by_default, usual), **kept)
+
+
+def _with_links(frame: pd.DataFrame, dialogue: Dialogue) -> pd.DataFrame:
+    """Return runs with the usual links between several GPUs."""
+    if "gpu" not in frame or not (frame["n_gpus"] > 1).any():
         return frame
-    link = frame["gpu"].map({name: gpu.usual_link for name, gpu in gpus.items()})
+    gpus = [*frame["gpu"].dropna().unique()]
+    link = frame["gpu"].map({name: dialogue.names.gpus.find(name).usual_link for name in gpus})
     fabric = frame["gpu"].map({name: usual_server(name).fabric for name in gpus})
-    absent = {
+    usual = {
         "link": link.where(frame["n_gpus"] > frame["n_nodes"], "none"),
         "network": fabric.where(frame["n_nodes"] > 1, "none"),
         "algorithm": pd.Series("ring", frame.index).where(frame["n_gpus"] > 1, "none"),
     }
-    # A run on one GPU or node has no link or network, whatever its row says.
-    frame = frame.assign(
-        **{name: frame[name].where(absent[name] != "none", "none") for name in absent if name in frame}
-    )
-    absent = {name: values for name, values in absent.items() if name not in frame}
-    said = {name: sorted(set(values.dropna()) - {"none"}) for name, values in absent.items()}
-    text = ", ".join(f"{name} {' or '.join(values)}" for name, values in said.items() if values)
-    if text:
+    said = {name: sorted(set(own.dropna()) - {"none"}) for name, own in usual.items() if name not in frame}
+    if text := ", ".join(f"{name} {' or '.join(values)}" for name, values in said.items() if values):
         dialogue.notes.append(f"assumed for several GPUs: {text}; others by --set link=NAME and so on")
-    return frame.assign(**absent)
+    # A run on one GPU or node has no link or network, whatever its row says.
+    stated = {name: frame[name].where(own != "none", "none") for name, own in usual.items() if name in frame}
+    return frame.assign(**{**usual, **stated})
 
 
 def _iterations(frame: pd.DataFrame) -> np.ndarray:
@@ -263,25 +248,24 @@ def _iterations(frame: pd.DataFrame) -> np.ndarray:
     return np.full(len(frame), np.nan)
 
 
-def _times(converter: Converter, frame: pd.DataFrame) -> tuple[np.ndarray, tuple[TimeUnit | None, ...]]:
+def _times(converter: Converter, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the measured numbers and their units: of the cell, the user, a column, or the heading."""
-    rows, dialogue = converter.rows, converter.dialogue
-    if TIME not in rows.columns:
-        return np.full(len(frame), np.nan), (None,) * len(frame)
-    measured, stated = converter.times()
-    said = parse_unit(dialogue.answers.unit)
-    if dialogue.answers.unit and said is None:
-        usual = ", ".join(unit_choices())
-        raise InputError(f"--unit: expected a unit such as {usual}, got {shown(dialogue.answers.unit)}")
-    named = [parse_unit(str(cell)) for cell in rows.cells["unit"]] if "unit" in rows.cells else stated
-    outside = [said or cell or heading for cell, heading in zip(named, rows.cells[STATED_UNIT], strict=True)]
-    units = tuple(_preferred(own, other) for own, other in zip(stated, outside, strict=True))
-    _ask_units(converter, frame, measured, units)
-    return measured, units
+    cells, stated = converter.rows.cells, converter.dialogue.answers.unit
+    said = parse_unit(stated)
+    if stated and said is None:
+        expected = ", ".join(unit_choices())
+        raise InputError(f"--unit: expected a unit such as {expected}, got {shown(stated)}")
+    times = converter.times()
+    outside = cells["unit"].map(str).map(parse_unit) if "unit" in cells else times["unit"]
+    units = [
+        _preferred(own, _preferred(said, cell or heading))
+        for own, cell, heading in zip(times["unit"], outside, cells[STATED_UNIT], strict=True)
+    ]
+    return times.assign(unit=pd.Series(units, frame.index, dtype=object))
 
 
 def _preferred(own: TimeUnit | None, other: TimeUnit | None) -> TimeUnit | None:
-    """Return the unit in a cell, else another one, which also says what it is counted of."""
+    """Return the nearer unit, else the other one, which also says what it is counted of."""
     if own is None or other is None or own.is_rate != other.is_rate:
         return own or other
     if own.is_open and own == replace(other, per_gpu=None):
@@ -290,32 +274,39 @@ def _preferred(own: TimeUnit | None, other: TimeUnit | None) -> TimeUnit | None:
 
 
 def _ask_units(
-    converter: Converter, frame: pd.DataFrame, measured: np.ndarray, units: Sequence[TimeUnit | None]
+    converter: Converter, frame: pd.DataFrame, times: pd.DataFrame, tables: Sequence[SheetTable]
 ) -> None:
     """Ask for the unit of the numbers that have none, and for what else their units leave open."""
     fault, heading = converter.dialogue.fault, converter.rows.heading(TIME)
     several = frame["n_gpus"] > 1
-    usual = unit_choices(bool(several.any()))
-    without = pd.Series([unit is None for unit in units], frame.index) & np.isfinite(measured)
-    text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
-    if len(titled := set(converter.rows.titled)) == 1:
-        usual = (next(iter(titled)).text,)
-        text = f"{heading}: no unit is stated; a title says {usual[0]}"
-    fault(text, without, choices("--unit", usual), "question")
-    of_epochs = pd.Series([unit is not None and unit.counted == "epoch" for unit in units], frame.index)
+    parts = [part for table in tables for _, line in table.lines for part in re.split(r"[,;:#]", line)]
+    titled = {unit.text for part in parts if (unit := without_unit(part)[1])}
+    usual = tuple(titled) if len(titled) == 1 else unit_choices(bool(several.any()))
+
+    def chosen(holds: Callable[[TimeUnit | None], bool]) -> pd.Series:
+        return times["unit"].map({own: holds(own) for own in times["unit"].unique()}).astype(bool)
+
+    without = chosen(lambda unit: unit is None) & times["number"].notna()
+    fault(
+        f"{heading}: no unit is stated; one of {', '.join(usual)}",
+        without,
+        choices("--unit", usual),
+        "question",
+    )
+    of_epochs = chosen(lambda unit: unit is not None and unit.counted == "epoch")
     text = (
         f"{heading}: the total of an epoch or run: give its steps by --set iterations=N, or the images of an"
     )
     text += " epoch by --set images_per_epoch=N (of several epochs, also --set epochs=N)"
-    unknown = of_epochs & ~np.isfinite(_iterations(frame))
     of_one = (("--column", f"time_s={heading}"),)  # the total of the phases of an iteration
-    fault(text, unknown, (*choices("--set", [CHOICE], "images_per_epoch="), *of_one), "question")
+    options = (*choices("--set", [CHOICE], "images_per_epoch="), *of_one)
+    fault(text, of_epochs & times["iterations"].isna(), options, "question")
     if "epochs" in frame and not converter.dialogue.answers.unit:
         text = f"{heading}: is it the time of one iteration, or the total of all epochs?"
         of_all = ("--unit", "s/epoch", "--set", f"images_per_epoch={CHOICE}")
         fault(text, ~of_epochs & ~without, (of_all, *choices("--unit", usual)), "question")
-    is_open = pd.Series([unit is not None and unit.is_open for unit in units], frame.index) & several
     text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
+    is_open = chosen(lambda unit: unit is not None and unit.is_open) & several
     fault(text, is_open, choices("--unit", ("images/s/total", "images/s/gpu")), "question")
 
 
@@ -334,34 +325,34 @@ def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
 
 def _of_steps(made: Imported) -> Imported:
     """Return an import in which many rows of one configuration are their median, with the least and most."""
-    texts = [made.frame[name].map(str) for name in made.frame]
-    keys = pd.MultiIndex.from_arrays([*texts, pd.Series(made.units, made.frame.index, dtype=object).map(str)])
-    number = pd.Series(pd.factorize(keys)[0])
-    steps = number.groupby(number).transform("size") >= _FEWEST_STEPS
-    seconds = pd.Series(made.seconds()).groupby(number)
-    if not steps.any() or not np.isfinite(made.measured).any():
+    keys = made.frame.assign(unit=made.times["unit"].map(str))
+    groups = keys.groupby(list(keys), dropna=False, sort=False).ngroup().to_numpy()
+    steps = pd.Series(groups).groupby(groups).transform("size").to_numpy() >= _FEWEST_STEPS
+    if not steps.any() or not made.times["number"].notna().any():
         return made
-    frame = made.frame
+    frame, seconds = made.frame, pd.Series(made.seconds()).groupby(groups)
     if np.isfinite(made.seconds()).all():
-        least, most = (seconds.transform(how).where(steps) for how in ("min", "max"))
+        least, most = (seconds.transform(how).where(steps).to_numpy() for how in ("min", "max"))
         frame = frame.assign(time_min_s=least, time_max_s=most)
-    measured = np.where(steps, pd.Series(made.measured).groupby(number).transform("median"), made.measured)
-    kept = ~steps | ~number.duplicated()
+    medians = made.times["number"].groupby(groups).transform("median")
+    times = made.times.assign(number=made.times["number"].mask(steps, medians))
+    kept = ~steps | ~pd.Series(groups).duplicated().to_numpy()
     slowest = (seconds.transform("max") / seconds.transform("median"))[steps].max()
     note = f"{steps.sum():,} rows are steps of {(kept & steps).sum():,} configurations: read as their medians"
     note += f"; the slowest step takes {slowest:.2g} times the median" if slowest > _SLOW_STEP else ""
-    return _kept(replace(made, measured=measured, frame=frame, notes=(*made.notes, note)), kept.to_numpy())
+    return _kept(replace(made, times=times, frame=frame, notes=(*made.notes, note)), kept)
 
 
 def _checked(made: Imported, issues: list[Issue]) -> Imported:
     """Return the import with the rows that can be runs, and an issue per fault of the runs schema."""
     needed = [name for name in ("gpu", "cnn", "batch_per_gpu") if name in made.frame]
-    good = np.isfinite(made.measured) & made.frame[needed].notna().all(axis=1).to_numpy() & (len(needed) == 3)
+    known = made.times["number"].notna() & made.frame[needed].notna().all(axis=1)
+    good = known.to_numpy() & (len(needed) == 3)
     asked = {row for issue in issues for row in issue.rows}
     lost = tuple(row for row, kept in zip(made.rows, good, strict=True) if not kept and row not in asked)
     if lost and good.any():
         text = "no GPU, CNN, batch size or time is stated: add it, or leave these rows out"
-        issues.append(Issue("cells", text, lost, skipping(lost)))
+        issues.append(Issue("cells", text, lost, (("--skip-rows", ",".join(map(str, lost))),)))
     made = _kept(made, good)
     try:
         made = replace(made, table=_table(made))
@@ -369,11 +360,9 @@ def _checked(made: Imported, issues: list[Issue]) -> Imported:
         for fault in error.faults:
             where = (made.rows[fault.row - 1],) if fault.row else ()
             issues.append(Issue("cells", str(replace(fault, row=None)), where))
-        bad = {fault.row for fault in error.faults}
-        good = np.array(
-            [row not in bad and None not in bad for row in range(1, len(made.rows) + 1)], dtype=bool
-        )
         # A fault of a whole column leaves nothing to compare; the others are compared without their rows.
+        bad = {fault.row for fault in error.faults}
+        good = np.array([not bad & {row, None} for row in range(1, len(made.rows) + 1)], dtype=bool)
         made = _kept(made, good)
         with suppress(FaultsError):
             made = replace(made, table=_table(made))
@@ -384,17 +373,9 @@ def _table(made: Imported) -> RunTable | None:
     if made.frame.empty:
         return None
     seconds = made.seconds()
-    frame = made.frame.assign(time_s=np.where(np.isfinite(seconds), seconds, 1.0))
+    frame = made.frame.assign(time_s=np.where(np.isfinite(seconds), seconds, 1.0)).reset_index(drop=True)
     return runs_from_frame(frame, made.name, made.gpus, made.cnns)
 
 
 def _kept(made: Imported, good: np.ndarray) -> Imported:
-    places = np.flatnonzero(good)
-    return replace(
-        made,
-        frame=made.frame.iloc[places].reset_index(drop=True),
-        rows=tuple(made.rows[place] for place in places),
-        measured=made.measured[places],
-        units=tuple(made.units[place] for place in places),
-        iterations=made.iterations[places],
-    )
+    return replace(made, frame=made.frame[good], times=made.times[good])

@@ -1,44 +1,56 @@
 """The table of a sheet that is read: its headings in one line, its rows, and the texts around it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 from trainlaw.datasets.files.grids import Grid
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets.answers import Dialogue, Label, choices
+from trainlaw.datasets.logs.training_log import TrainingLog
+from trainlaw.datasets.spreadsheets.answers import Dialogue, choices
 from trainlaw.datasets.spreadsheets.headings import IGNORED, read_heading
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,6}):([A-Z]{1,3})(\d{1,6})")
 _MOST_LEVELS, _MOST_ABOVE = 3, 8  # lines of a header, and rows of something else above it
-_Numbered = tuple[int, tuple[object, ...]]
+_Cells = tuple[object, ...]
+_Numbered = tuple[int, _Cells]
 
 
 @dataclass(frozen=True)
 class SheetTable:
     """A table in a sheet.
 
-    cells : by heading, indexed by the label of their row. parts : lines of each heading from above to below.
-    places : of the columns in the sheet. numbers : of the rows; header : of the first line of the header.
-    lines : texts above, within and below, by row. hidden : numbers of hidden and struck-out rows.
+    cells : by heading, indexed by the numbers of the rows. parts : lines of each heading from above to below.
+    places : of the columns in the sheet. header : number of the first line of the header. lines : texts
+    above, within and below, by row. hidden : numbers of hidden and struck-out rows.
     """
 
     sheet: str
     cells: pd.DataFrame
     parts: tuple[tuple[str, ...], ...]
     places: tuple[int, ...]
-    numbers: tuple[int, ...]
     header: int
     lines: tuple[tuple[int, str], ...]
     hidden: tuple[int, ...]
     separator: str
 
-    @property
-    def headings(self) -> tuple[str, ...]:
-        """The heading of each column in one line."""
-        return tuple(map(str, self.cells))
+
+def table_of_log(log: TrainingLog, dialogue: Dialogue, path: object) -> SheetTable:
+    """Return a log as a table of one row; InputError for one without times, or that the user contradicts."""
+    if log.missing:
+        raise InputError(f"{path}: log of {log.program}: no step times in this log: {log.missing}")
+    for name, text in dialogue.answers.constants.items():
+        if log.row.get(name) is not None:
+            raise InputError(
+                f"{name} is {log.row[name]} in the log, got {shown(text)}; leave out --set {name}"
+            )
+    dialogue.notes += log.notes
+    headings = [*log.row]
+    cells = pd.DataFrame([[*log.row.values()]], [1], headings, dtype=object)
+    parts, places = tuple((own,) for own in headings), tuple(range(len(headings)))
+    return SheetTable("", cells, parts, places, 1, (), (), "")
 
 
 def tables_of(grids: Mapping[str, Grid], dialogue: Dialogue, path: object) -> list[SheetTable]:
@@ -47,88 +59,100 @@ def tables_of(grids: Mapping[str, Grid], dialogue: Dialogue, path: object) -> li
     if answers.sheet and answers.sheet not in grids:
         raise InputError(f"--sheet: {unknown_name('sheet', answers.sheet, grids)}")
     wanted = {answers.sheet: grids[answers.sheet]} if answers.sheet else grids
-    found = {sheet: _tables(sheet, grid, dialogue) for sheet, grid in wanted.items()}
-    found = {sheet: tables for sheet, tables in found.items() if tables}
+    found = {sheet: tables for sheet, grid in wanted.items() if (tables := _tables(sheet, grid, dialogue))}
     if not found:
-        first = next((row for grid in wanted.values() for row in grid.rows if any(row)), ())
-        cells = ", ".join(str(cell) for cell in first if cell is not None)
+        first = next((_joined(row, ", ") for grid in wanted.values() for row in grid.rows if any(row)), "")
         raise InputError(
             f"{path}: expected a row with names of columns (GPU, model, batch size, time) and rows below, "
-            f"got {shown(cells) if cells else 'an empty table'}; add such a row, or name your columns, "
-            "such as --column gpu=NAME"
+            f"got {shown(first) if first else 'an empty table'}; add such a row, or name your columns, such "
+            "as --column gpu=NAME"
         )
     if len(found) > 1 and not answers.sheets_are:
         kinds = [kind for kind in ("gpu", "cnn") if all(dialogue.names.is_name(kind, own) for own in found)]
         text = f"the file has {len(found)} sheets with tables ({', '.join(found)[:80]}): which one is read?"
         dialogue.ask("columns", text, (*choices("--sheets-are", kinds[:1]), *choices("--sheet", found)))
         found = dict([next(iter(found.items()))])
-    return [_left_half(_chosen(sheet, tables, dialogue), dialogue) for sheet, tables in found.items()]
+    return [_left_half(_chosen(tables, dialogue), dialogue) for tables in found.values()]
 
 
-def _chosen(sheet: str, tables: list[SheetTable], dialogue: Dialogue) -> SheetTable:
+def _joined(row: Iterable[object], mark: str = " ") -> str:
+    return mark.join(str(cell) for cell in row if cell is not None)
+
+
+def _chosen(tables: Sequence[SheetTable], dialogue: Dialogue) -> SheetTable:
+    """Return the table of a sheet that is read."""
     number = dialogue.answers.table
     if number > len(tables):
         raise InputError(f"--table: expected at most {len(tables)}, got {number}")
     if len(tables) > 1 and not number and not dialogue.answers.area:
         starts = ", ".join(f"{place} at row {table.header}" for place, table in enumerate(tables, start=1))
-        where = f"sheet {sheet}" if sheet else "the file"
         options = choices("--table", map(str, range(1, len(tables) + 1)))
-        dialogue.ask("columns", f"{where} has {len(tables)} tables: which one is read ({starts})?", options)
+        dialogue.ask("columns", f"there are {len(tables)} tables: which one is read ({starts})?", options)
     return tables[max(number - 1, 0)]
 
 
 def _left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     """Return a table; its left half, with an issue, where two stand side by side."""
-    headings, places = table.headings, table.places
-    twice = [place for place, text in enumerate(headings) if text in headings[:place]]
+    headings, places = [*map(str, table.cells)], table.places
     gaps = [place for place in range(1, len(places)) if places[place] > places[place - 1] + 1]
-    if not twice and not gaps:
+    first = {text: place for place, text in reversed([*enumerate(headings)])}
+    starts = gaps + [place - first[text] for place, text in enumerate(headings) if place > first[text]]
+    if not starts:
         return table
-    # A gap before the repeated heading parts the tables.
-    start = next((place for place in gaps if not twice or place <= twice[0]), 0)
-    start = start or twice[0] - headings.index(headings[twice[0]])
-    halves = places[:start], places[start:]
-    rows = f"{table.header}:{{}}{table.numbers[-1]}"
-    areas = [f"{_letters(half[0])}{rows.format(_letters(half[-1]))}" for half in halves]
-    said = f"the headings {', '.join(dict.fromkeys(headings[own] for own in twice))[:80]} stand twice"
-    text = f"{said if twice else 'an empty column parts the table'}: are two tables side by side?"
-    dialogue.ask("columns", text, choices("--range", areas))
-    return replace(table, cells=table.cells.iloc[:, :start], parts=table.parts[:start], places=halves[0])
+    left, right = places[: min(starts)], places[min(starts) :]
+    rows = f"{table.header}:{{}}{table.cells.index[-1]}"
+    areas = [f"{_letters(half[0])}{rows.format(_letters(half[-1]))}" for half in (left, right)]
+    twice = ", ".join(text for text in first if headings.count(text) > 1)[:80]
+    why = f"the headings {twice} stand twice" if twice else "an empty column parts the table"
+    dialogue.ask("columns", f"{why}: are two tables side by side?", choices("--range", areas))
+    cells = table.cells.iloc[:, : len(left)]
+    return replace(table, cells=cells, parts=table.parts[: len(left)], places=left)
 
 
 def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
     """Return the tables of a sheet from above to below, each with the lines of text around it."""
     top, left, bottom, right = _bounds(grid, dialogue.answers.area)
-    starts, lines, gap = list[list[_Numbered]](), list[tuple[int, str]](), True
+    above = [(number + 1, [*filter(None, row)]) for number, row in enumerate(grid.rows[:top])]
+    # A title of the sheet is that of any part of it.
+    lines = [(number, str(texts[0])) for number, texts in above if len(texts) == 1]
+    blocks, after_gap = list[list[_Numbered]](), True
     for number in range(top, bottom + 1):
         row = grid.rows[number][left : right + 1]
         filled = [cell for cell in row if cell is not None]
-        if len(filled) == 1 and right > left and not is_measured(filled[0]) and (gap or not starts):
+        if len(filled) == 1 and right > left and not is_measured(filled[0]) and (after_gap or not blocks):
             lines.append((number + 1, str(filled[0])))
             continue
-        texts = [cell for cell in filled if isinstance(cell, str) and not is_number(cell)]
-        is_header = len(texts) == len(filled) > 1 and any(read_heading(text).target for text in texts)
-        if filled and (not starts or row == starts[-1][0][1] or (gap and is_header)):
-            starts.append([])
+        if filled and (not blocks or row == blocks[-1][0][1] or (after_gap and _is_header(filled))):
+            blocks.append([])
         if filled:
-            starts[-1].append((number + 1, row))
-        gap = not filled
-    made = (_table(sheet, grid, left, rows, dialogue) for rows in starts)
+            blocks[-1].append((number + 1, row))
+        after_gap = not filled
+    made = (_table(sheet, grid, left, rows, dialogue) for rows in blocks)
     tables = [table for table in made if table is not None and len(table.cells)]
+    firsts = [0, *(table.cells.index[-1] for table in tables)]
     ends = [*(table.header for table in tables[1:]), bottom + 2]
-    firsts = [0, *(table.numbers[-1] for table in tables)]
-    return [
-        replace(table, lines=(*table.lines, *_around(table, lines, first, end)))
-        for table, first, end in zip(tables, firsts, ends, strict=False)
-    ]
+    bounds = zip(tables, firsts, ends, strict=False)
+    return [replace(own, lines=(*own.lines, *_around(own, lines, low, high))) for own, low, high in bounds]
 
 
 def _around(
-    table: SheetTable, lines: Sequence[tuple[int, str]], first: int, end: int
+    table: SheetTable, lines: Iterable[tuple[int, str]], low: int, high: int
 ) -> list[tuple[int, str]]:
     """Return the lines between two rows, without headings of Markdown below the table: those of the next."""
-    inside = [line for line in lines if first < line[0] < end]
+    inside = [line for line in lines if low < line[0] < high]
     return [line for line in inside if line[0] < table.header or not line[1].startswith("#")]
+
+
+def _is_header(filled: Sequence[object]) -> bool:
+    return len(filled) > 1 and all(map(_is_text, filled)) and any(map(_target, filled))
+
+
+def _is_text(cell: object) -> bool:
+    return isinstance(cell, str) and not is_number(cell)
+
+
+def _target(cell: object) -> str:
+    return read_heading(str(cell)).target
 
 
 def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: Dialogue) -> SheetTable | None:
@@ -137,84 +161,76 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
     if not max(scores):
         return None
     start = end = scores.index(max(scores))
-    while end + 2 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(rows, end):
+    while end + 2 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(*rows[end : end + 3]):
         end += 1
-    start -= int(start > 0 and _spans(rows[start - 1][1], rows[start][1]))
-    header = [row for _, row in rows[start : end + 1]]
+    above = rows[start - 1][1] if start else (0,)
+    start -= int(above[0] is None and not any(map(is_measured, filter(None, above))))
+    header = [list(row) for _, row in rows[start : end + 1]]
     if grid.separator.startswith("\\s") and header[0][-1] is None:
         # A printed table has no heading above its index.
-        header = [(None, *row[:-1]) for row in header]
-    width = range(len(header[0]))
-    used = [place for place in width if any(row[place] is not None for _, row in rows[start:])]
-    spread = [_spread(row, lower) for row, lower in zip(header, [*header[1:], header[-1]], strict=True)]
-    parts = tuple(tuple(str(row[place]) for row in spread if row[place] is not None) for place in used)
+        header = [[None, *row[:-1]] for row in header]
+    used = [
+        place for place in range(len(header[0])) if any(row[place] is not None for _, row in rows[start:])
+    ]
+    for upper, lower in zip(header, [*header[1:], header[-1]], strict=True):
+        for place in used[1:]:
+            # A text above a group of columns is that of each of them.
+            if upper[place] is None and lower[place] is not None:
+                upper[place] = upper[place - 1]
+    parts = tuple(tuple(str(row[place]) for row in header if row[place] is not None) for place in used)
+    places = tuple(left + place for place in used)
     headings = [
-        " ".join(dict.fromkeys(part)) or f"column {_letters(left + place)}"
-        for part, place in zip(parts, used, strict=True)
+        " ".join(dict.fromkeys(part)) or f"column {_letters(place)}"
+        for part, place in zip(parts, places, strict=True)
     ]
     body, aside = _body(rows[end + 1 :], header[-1])
-    above = [(number, " ".join(str(own) for own in row if own is not None)) for number, row in rows[:start]]
-    numbers = tuple(number for number, _ in body)
-    prefix = f"{sheet}!" if dialogue.answers.sheets_are else ""
-    labels: list[Label] = [f"{prefix}{number}" if prefix else number for number in numbers]
-    cells = pd.DataFrame([[row[place] for place in used] for _, row in body], labels, headings, dtype=object)
-    struck = {number for number, row in body if any(str(cell).startswith("~~") for cell in row)}
+    numbers = [number for number, _ in body]
+    cells = pd.DataFrame([[row[own] for own in used] for _, row in body], numbers, headings, dtype=object)
+    struck = {
+        number for number, row in body if any(isinstance(cell, str) and cell[:2] == "~~" for cell in row)
+    }
     hidden = tuple(number for number in numbers if number in struck.union(grid.hidden))
-    places = tuple(left + place for place in used)
-    lines = (*above, *aside)
-    return SheetTable(sheet, cells, parts, places, numbers, rows[start][0], lines, hidden, grid.separator)
+    lines = (*((number, _joined(row)) for number, row in rows[:start]), *aside)
+    return SheetTable(sheet, cells, parts, places, rows[start][0], lines, hidden, grid.separator)
 
 
-def _known(row: tuple[object, ...], dialogue: Dialogue) -> int:
+def _known(row: _Cells, dialogue: Dialogue) -> int:
     """Return how many cells of a row are known headings, or name what the columns of times are of."""
     filled = [cell for cell in row if cell is not None]
-    texts = [cell for cell in filled if isinstance(cell, str) and not is_number(cell)]
+    texts = [str(cell) for cell in filled if _is_text(cell)]
     own, kinds = dialogue.answers.columns.values(), dialogue.answers.columns_are or ("gpu", "cnn")
-    targets = ["own" if text in own else read_heading(text).target for text in texts]
-    known = [target for target in targets if target]
+    known = [target for text in texts if (target := "own" if text in own else _target(text))]
     named = sum(any(dialogue.names.is_name(kind, text) for kind in kinds) for text in texts[:9])
     # A row of results has names, too.
     is_header = any(target != IGNORED for target in known) or len(texts) == len(filled)
     return len(known) + named if is_header else 0
 
 
-def _body(rows: list[_Numbered], header: Sequence[object]) -> tuple[list[_Numbered], list[tuple[int, str]]]:
+def _body(
+    rows: Sequence[_Numbered], header: Sequence[object]
+) -> tuple[list[_Numbered], list[tuple[int, str]]]:
     """Return the rows below a header, and the single texts among them that name nothing of those below."""
     body, aside = list[_Numbered](), list[tuple[int, str]]()
-    for (number, row), below in zip(rows, [*(row for _, row in rows[1:]), None], strict=False):
-        filled = [place for place, cell in enumerate(row) if cell is not None]
+    for place, (number, row) in enumerate(rows):
+        below = rows[place + 1][1] if place + 1 < len(rows) else row
+        filled = [column for column, cell in enumerate(row) if cell is not None]
         is_text = len(filled) == 1 < len(row) and not is_measured(row[filled[0]])
-        heads = is_text and read_heading(str(header[filled[0]])).target in ("gpu", "cnn")
-        if is_text and not (heads and below is not None and below[filled[0]] is None):
+        if is_text and not (_target(header[filled[0]]) in ("gpu", "cnn") and below[filled[0]] is None):
             aside.append((number, str(row[filled[0]])))
         else:
             body.append((number, row))
     return body, aside
 
 
-def _spans(upper: Sequence[object], lower: Sequence[object]) -> bool:
-    """Return whether a row is a line of the header that stands above groups of the columns below."""
-    named = [cell for cell in upper if cell is not None]
-    bare = sum(one is None and other is not None for one, other in zip(upper, lower, strict=True))
-    return upper[0] is None and 0 < len(named) <= bare and not any(map(is_measured, named))
+def _is_lower(upper: _Numbered, row: _Numbered, after: _Numbered) -> bool:
+    """Return whether a row below a line of the header is another line of it, and not of the body.
 
-
-def _is_lower(rows: Sequence[_Numbered], end: int) -> bool:
-    """Return whether the row below a header is another line of it: what groups of its columns are."""
-    (_, row), (_, below), (_, after) = rows[end : end + 3]
-    pairs = list(zip(row, below, strict=True))
-    bare = any(one is None and other is not None for one, other in pairs)
-    whole = [place for place, (one, other) in enumerate(pairs) if one is not None and other is None]
-    named = [cell for cell in row if cell is not None]
-    return (bare or len(set(named)) < len(named)) and bool(whole) and after[whole[0]] is not None
-
-
-def _spread(row: Sequence[object], below: Sequence[object]) -> list[object]:
-    """Return a line of the header with each text above groups of columns in all of them."""
-    found: list[object] = []
-    for cell, under in zip(row, below, strict=True):
-        found.append(cell if cell is not None or under is None or not found else found[-1])
-    return found
+    It has an empty cell below the first heading, and a filled one below that; numbers head groups of columns.
+    """
+    first = next(place for place, cell in enumerate(upper[1]) if cell is not None)
+    bare = any(one is None and other is not None for one, other in zip(upper[1], row[1], strict=True))
+    is_text = not any(is_measured(cell) for cell in row[1] if cell is not None)
+    return row[1][first] is None and after[1][first] is not None and (bare or is_text)
 
 
 def is_measured(cell: object) -> bool:

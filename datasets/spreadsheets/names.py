@@ -10,9 +10,6 @@ from trainlaw.datasets.spreadsheets.words import asked_words
 from trainlaw.formulas.errors import TrainlawError, UnknownNameError
 
 _BRACKETS = re.compile(r"\s*[(\[{]([^)\]}]*)[)\]}]")
-_COUNTED = re.compile(
-    r"(?:(\d{1,4})\s*[x\u00d7*]\s*)?(.+?)(?:\s+\(?[x\u00d7*]\s*(\d{1,4})\)?)?", re.IGNORECASE
-)
 _INDEX = re.compile(r"^GPU \d+:\s*", re.IGNORECASE)
 _PACKAGE = re.compile(r"\s+training$|^(?:torchvision|keras) |[_.](?:in1k|imagenet)$", re.IGNORECASE)
 #: Boards of several GPUs as software counts them, by the name of one.
@@ -34,10 +31,13 @@ class Names:
 
     def is_name(self, kind: str, text: str) -> bool:
         """Return whether a text is a name, or may be one of several."""
-        key = kind, text
-        if key not in self._known:
-            self._known[key] = self._is_name(kind, text)
-        return self._known[key]
+        if (kind, text) not in self._known:
+            is_text = 1 < len(text) < 80 and re.search("[a-z]", text, re.IGNORECASE) is not None
+            try:
+                self._known[kind, text] = is_text and bool(self.find(kind, text))
+            except TrainlawError as error:
+                self._known[kind, text] = bool(meant(text, error))
+        return self._known[kind, text]
 
     def checked_gpu(self, text: str, counted: bool) -> tuple[str, int | None]:
         """Return a GPU and its number as `find`; UnknownNameError where namesakes or a board leave it open.
@@ -50,30 +50,17 @@ class Names:
             reason = f"a board of it holds {dies} GPUs: did one of them run, or all (say --batch-is, too)?"
             raise UnknownNameError(f": {reason}", [name, f"{dies}x {name}"])
         namesakes = self.gpus.namesakes(name)
-        if len(namesakes) > 1 and split_memory(text)[1] is None:
+        if len(namesakes) > 1 and split_memory(text)[1] is None and not self.gpus.meaning(text).instance:
             raise UnknownNameError(": GPUs of that name differ in memory", namesakes)
         return name, number
 
-    def _is_name(self, kind: str, text: str) -> bool:
-        if not re.search("[a-z]", text, re.IGNORECASE) or not 1 < len(text) < 80:
-            return False
-        try:
-            self.find(kind, text)
-        except TrainlawError as error:
-            return bool(meant(text, error))
-        return True
-
     def _counted_gpu(self, text: str) -> tuple[str, int | None]:
+        number = self.gpus.meaning(text).n_gpus
         try:
-            return self.gpus.find(text).gpu, None
-        except UnknownNameError:
-            match = _COUNTED.fullmatch(text.strip())
-            if match is None or not (match[1] or match[3]):
-                raise
-        number = int(match[1] or match[3])
-        try:
-            return self.gpus.find(match[2]).gpu, number
+            return self.gpus.find(text, counted=True).gpu, number if number > 1 else None
         except UnknownNameError as error:
+            if number < 2:
+                raise
             raise UnknownNameError(str(error), [f"{number}x {name}" for name in error.candidates]) from None
 
     def _cnn(self, text: str) -> str:

@@ -19,14 +19,22 @@ SPELLINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 YES, NO, TRAINING = (frozenset(groups("answer")[name]) for name in ("yes", "no", "training"))
 _PRECISION_WORDS = dict(pair.split("=") for pair in groups("phrase")["precision"])
 _NEGATIONS = frozenset(groups("phrase")["negated"])
-_HARMLESS = frozenset((*groups("phrase")["beside_precision"], *groups("phrase")["measure"]))
+_UNDERSTOOD = frozenset(
+    (
+        *_PRECISION_WORDS,
+        *_NEGATIONS,
+        *YES,
+        *groups("phrase")["beside_precision"],
+        *groups("phrase")["measure"],
+    )
+)
 # In a text of more words, a negation is of the precision where it is this near.
 _SHORT, _NEAR = 5, 2
 _TOKEN = re.compile(r"w/o|[^\W_]+(?:[_+][^\W_]+)*|[^\s\w.,;:/|()\[\]{}=+*_-]")
 _UNMEASURED = re.compile(
     r"[-\u2013\u2014?.x/]+|n\.?/?\s?a\.?|k\.?a\.?|nan|null|none|tbd|todo|missing|not run|timeout|"
     r"skip(?:ped)?|(?:cuda )?oom|.*out of memory.*|fail(?:ed)?|err(?:or)?|crash(?:ed)?|"
-    r"#(?:n/a|nv|div/0!|value!|ref!|wert!|bezug!)",
+    r"#(?:n/a|nv|div/0!|value!|ref!|wert!|bezug!)|[-+]?\d[\d.,]*\s?%",
     re.IGNORECASE,
 )
 _SIZE = re.compile(
@@ -36,12 +44,10 @@ _SIZE = re.compile(
 
 
 def is_unmeasured(cell: object) -> bool:
-    """Return whether a cell says that there is no measurement: empty, "OOM", "n/a", an error of Excel."""
-    return (
-        cell is None
-        or (isinstance(cell, float) and math.isnan(cell))
-        or (isinstance(cell, str) and _UNMEASURED.fullmatch(cell.strip()) is not None)
-    )
+    """Return whether a cell says that there is no time: empty, "OOM", "n/a", "51 %", an error of Excel."""
+    if isinstance(cell, str):
+        return _UNMEASURED.fullmatch(cell.strip()) is not None
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def yes_or_no(cell: object) -> bool | None:
@@ -74,16 +80,12 @@ def precision_of(text: str) -> tuple[str | None, bool]:
     if plain in SPELLINGS["precision"]:
         return SPELLINGS["precision"][plain], True
     tokens = _TOKEN.findall(plain.replace("-", " "))
-    split = [
-        part for token in tokens for part in ([token] if token in _PRECISION_WORDS else token.split("_"))
-    ]
-    found = {_PRECISION_WORDS[word] for word in split if word in _PRECISION_WORDS}
+    split = [own for token in tokens for own in ([token] if token in _PRECISION_WORDS else token.split("_"))]
     places = [place for place, word in enumerate(split) if word in _PRECISION_WORDS]
+    found = {_PRECISION_WORDS[split[place]] for place in places}
     near = {place + step for place in places for step in range(-_NEAR, _NEAR + 1)}
-    is_short = len(split) <= _SHORT
-    negated = any(word in _NEGATIONS and (is_short or place in near) for place, word in enumerate(split))
-    known = all(word in _PRECISION_WORDS or word in _NEGATIONS | _HARMLESS | YES for word in split)
-    if negated:
+    is_short, known = len(split) <= _SHORT, _UNDERSTOOD.issuperset(split)
+    if any(word in _NEGATIONS and (is_short or place in near) for place, word in enumerate(split)):
         if len(found) != 1 or found == {"fp32"}:
             return None, False
         return ("fp32" if found == {"tf32"} else DEFAULT_PRECISION), known

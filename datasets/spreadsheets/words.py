@@ -6,15 +6,9 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any
 
-#: Longer texts are prose, in which a name or number may stand for anything.
+# Longer texts are prose, in which a name or number may stand for anything.
 _LONGEST = 300
-
-
-@cache
-def _vocabulary() -> Mapping[str, Any]:
-    return tomllib.loads(files(__package__ or "").joinpath("vocabulary.toml").read_text("utf-8"))
 
 
 @cache
@@ -24,7 +18,7 @@ def groups(section: str) -> Mapping[str, tuple[str, ...]]:
     >>> "wahr" in groups("answer")["yes"]
     True
     """
-    found = _vocabulary()
+    found = tomllib.loads(files(__package__ or "").joinpath("vocabulary.toml").read_text("utf-8"))
     for name in section.split("."):
         found = found[name]
     return MappingProxyType({meaning: tuple(text.split()) for meaning, text in found.items()})

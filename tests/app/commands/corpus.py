@@ -14,7 +14,7 @@ import numpy as np
 import openpyxl
 from click.testing import CliRunner
 from trainlaw.app.cli import app
-from trainlaw.datasets.spreadsheets.quantities import parse_unit
+from trainlaw.datasets.spreadsheets.units import parse_unit
 
 # A line "#### {...}" with name and kind, the cells, a line "#### [...]" with the runs.
 _PARTS = Path(__file__).with_name("corpus.sheets").read_text("utf-8").split("#### ")[1:]

@@ -102,7 +102,8 @@ def test_no_mutation_of_a_spreadsheet_is_imported_wrong(part, tmp_path):
         path = corpus.write(sheets, truth, tmp_path)
         how, said = corpus.imported(path, truth)
         # What only the formula speaks for is a remark, and it must be made.
-        if kind == "swapped headers" and "fit the formula once they are exchanged" in " ".join(said.split()):
+        remarks = ("fit the formula once they are exchanged", "more than twice off the formula")
+        if kind == "swapped headers" and any(text in " ".join(said.split()) for text in remarks):
             continue
         # Exchanged headers of the mean and the median say another number, a hundredth apart.
         different = corpus.differences(path, truth, 0.02) if how == "written" else ""

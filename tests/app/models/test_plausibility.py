@@ -228,6 +228,15 @@ def test_names_whose_times_are_exchanged_are_remarked_on(column, one, other):
     assert "exchanged" in text and one in text and other in text
 
 
+def test_precisions_whose_times_are_exchanged_are_remarked_on():
+    rows = [("T4", cnn, 64, name, 1.0) for cnn in ("resnet50", "vgg16") for name in ("fp32", "amp")]
+    frame = pd.DataFrame(rows, columns=["gpu", "cnn", "batch_per_gpu", "precision", "time_s"])
+    frame["time_s"] = law_seconds(runs_from_frame(frame, "runs"))
+    exchanged = frame.assign(precision=frame["precision"].replace({"fp32": "amp", "amp": "fp32"}))
+    assert remarks(runs_from_frame(frame, "runs")) == ()
+    assert "exchanged" in remarks(runs_from_frame(exchanged, "runs"))[-1]
+
+
 @pytest.mark.slow
 def test_few_rows_and_batches_that_are_exchanged_are_doubted():
     frame = pd.DataFrame(

@@ -9,7 +9,7 @@ import pytest
 from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import read_spreadsheet
 from trainlaw.datasets.spreadsheets.headings import read_heading
-from trainlaw.datasets.spreadsheets.quantities import CANDIDATES, parse_unit
+from trainlaw.datasets.spreadsheets.units import CANDIDATES, parse_unit
 from trainlaw.formulas.errors import InputError
 
 from ...rows import each_row
@@ -58,7 +58,8 @@ HEADINGS = {
     "latency": ("time", None),
     "GPU util %": ("ignored", None),
     "Std (ms)": ("ignored", "ms"),
-    "Epoch time (s)": ("epoch time", "s/epoch"),
+    "Epoch time (s)": ("time", "s/epoch"),
+    "% Perf": ("ignored", None),
     "infer_step_time": ("other time", None),
     "train/samples_per_sec": ("throughput", "images/s"),
     "time for 100 iterations (s)": ("", "s"),
@@ -117,6 +118,9 @@ def test_layouts_and_cells_are_read_without_a_question(tmp_path, text, answers):
         (HEAD + "ms,accum\n" + "T4,resnet50,32,fp32,250,1\nT4,vgg16,32,fp32,90,4\n", ("--only", "accum=1")),
         (HEAD + "ms\n" + ROWS.format(250, "OOM"), ("--skip-unmeasured",)),
         (HEAD + "ms\n" + ROWS.format(250, "#NV"), ("--skip-unmeasured",)),
+        (HEAD + "ms\n" + ROWS.format(250, "51 %"), ("--skip-unmeasured",)),
+        (HEAD + "ms,by\n" + ROWS.format("250,PyTorch", "500,Keras/PlaidML"), ("--column", "framework=by")),
+        (HEAD + "ms\n,vgg16,8,fp32,250\n" + ROWS.format(250, 500), ("--skip-rows", "2")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("fp32", "yes"), ("--value", "precision:yes=amp")),
         (HEAD + "ms\n" + ROWS.format(250, 500).replace("T4,v", ",v"), ("--fill-down",)),
         ("GPU,Model,Batch,FP16,ms\nT4,vgg16,32,yes,250\n", ("--value", "fp16:yes=amp")),
@@ -154,6 +158,12 @@ def test_a_board_or_number_in_a_name_is_counted(tmp_path):
         constants=NODE,
     )
     assert made.issues == () and made.frame["n_gpus"].tolist() == [1, 4]
+
+
+def test_an_instance_of_several_gpus_counts_them(tmp_path):
+    text = HEAD.replace("Batch", "Batch per GPU") + "ms\n" + ROWS.format(250, 500).replace("T4", "p3.8xlarge")
+    made = read(tmp_path, text, constants=NODE)
+    assert made.issues == () and made.frame["n_gpus"].tolist() == [4, 4]
 
 
 def test_the_gpus_of_a_node_are_times_the_nodes(tmp_path):
@@ -218,13 +228,15 @@ def test_another_shape_is_refused_with_the_option_that_reads_it(tmp_path, text, 
 
 def test_the_options_of_shapes_read_them(tmp_path):
     said = {"constants": {"batch_per_gpu": "8", "precision": "fp32"}, "unit": "ms"}
+    # The title of the sheet is that of each part of it.
     made = read(
         tmp_path,
-        "Model,ms,,Model,ms\nresnet50,250,,vgg16,90\n",
-        area="D1:E2",
+        "in fp32,,,,\nModel,ms,,Model,ms\nresnet50,250,,vgg16,90\n",
+        area="D2:E3",
         constants={"gpu": "T4", "batch_per_gpu": "8", "precision": "fp32"},
     )
     assert made.issues == () and made.frame["cnn"].tolist() == ["vgg16"]
+    assert "not read: 'in fp32'" in made.notes
     made = read(tmp_path, PIVOT.replace("GPU", "Model"), columns_are=("gpu",), ignored=RATIO, **said)
     assert made.issues == () and made.frame["gpu"].tolist() == ["T4", "RTX 3090"]
     two = "Model,T4,,RTX 3090,\n,fp32,amp,fp32,amp\nresnet50,250,150,90,60\n"
@@ -238,14 +250,14 @@ def test_many_steps_are_their_median_with_the_least_and_most(tmp_path):
     rows = "".join(f"{200 + step},{90 + step % 2}\n" for step in range(9))
     said = {"gpu": "T4", "batch_per_gpu": "8", "precision": "fp32"}
     made = read(tmp_path, "resnet50,vgg16\n" + rows, columns_are=("cnn",), constants=said, unit="ms")
-    assert made.issues == () and made.measured.tolist() == [204, 90]
+    assert made.issues == () and made.times["number"].tolist() == [204, 90]
     np.testing.assert_allclose(made.frame["time_max_s"], [0.208, 0.091])
     assert "steps of 2" in " ".join(made.notes)
     head = "model,step 1,step 2,step 3,step 4,step 5,step 6,step 7,step 8\n"
     made = read(
         tmp_path, head + "vgg16,90,91,92,93,94,95,96,999\n", columns_are=("step",), constants=said, unit="ms"
     )
-    assert made.issues == () and made.measured.tolist() == [93.5]
+    assert made.issues == () and made.times["number"].tolist() == [93.5]
 
 
 PRECISIONS = {

@@ -1,4 +1,4 @@
-"""Units of times and throughputs as headers and cells state them, and the iteration time that follows."""
+"""Units of times and throughputs as headings and cells state them, and numbers with their unit."""
 
 import datetime
 import math
@@ -11,19 +11,15 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.files.numbers import number_of
-from trainlaw.datasets.spreadsheets.words import groups, meanings
+from trainlaw.datasets.spreadsheets.words import meanings
 
-_SECONDS: Mapping[str, float] = MappingProxyType(
-    {word: float(seconds) for word, seconds in meanings("second").items()}
+_WHOLE: Mapping[str, str] = MappingProxyType(
+    {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
 )
-_KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {name: frozenset(words) for name, words in groups("counted").items()}
-)
-_WHOLE: Mapping[str, str] = {"fps": "images/s", "ips": "images/s", "its": "it/s", "qps": "images/s"}
 _PER = ("per", "pro", "par", "por", "je")
 _DIVIDED = re.compile(rf"/|(?:^|[\s_])(?:{'|'.join(_PER)}|for|für)[\s_]")
 _OF_ALL = re.compile(r"[\s/,]*\b(?:total|overall|aggregate|global|all gpus|gesamt)\b[\s,]*")
-_JOINING = (*_PER, "a", "one", "for", "für")
+_JOINING = ("", *_PER, "a", "one", "for", "für")
 _LONGEST = 200  # characters of a unit; of thousands of blanks, patterns would look for a word after each
 _NAMES = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 60.0: "min", 3600.0: "h"}
 # A number, perhaps approximate, of thousands, with a spread, a unit, or a comparison with another one.
@@ -46,7 +42,7 @@ class TimeUnit:
 
     counted: str
     seconds: float
-    is_rate: bool
+    is_rate: bool = False
     per_gpu: bool | None = None
 
     @property
@@ -73,14 +69,11 @@ class TimeUnit:
 
         iterations : of the epoch or run that a time of "epoch" is for.
         """
-        images = batch_per_gpu * (1.0 if self.per_gpu else n_gpus)
-        per_iteration = {"image": images, "epoch": 1.0 / iterations}.get(self.counted, np.ones_like(numbers))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(
-                per_iteration * self.seconds / numbers
-                if self.is_rate
-                else numbers * self.seconds * per_iteration
-            )
+            images = batch_per_gpu * (1.0 if self.per_gpu else n_gpus)
+            per_iteration = {"image": images, "epoch": 1.0 / iterations}.get(self.counted, 1.0)
+            times = self.seconds / numbers if self.is_rate else self.seconds * numbers
+            return np.asarray(per_iteration * times)
 
 
 @lru_cache(maxsize=10_000)
@@ -94,50 +87,38 @@ def parse_unit(text: str) -> TimeUnit | None:
     """
     stated = re.sub(r"[()\[\]{}<>]", " ", text if len(text) <= _LONGEST else "").strip().lower()
     plain = _OF_ALL.sub(" ", stated).strip()
-    scope = False if plain != stated else None
-    plain = _WHOLE.get(plain, plain)
-    tokens = [word for word in re.split(r"[\s_/]+", plain) if word not in ("", *_JOINING)]
-    per_gpu = True if any(word in _KINDS["gpu"] for word in tokens) else scope
-    parts = [_part(word) for word in tokens if word not in _KINDS["gpu"]]
-    return _of_parts(parts, plain, _DIVIDED.search(plain) is not None, per_gpu)
-
-
-def _part(word: str) -> tuple[str, float]:
-    if word in _SECONDS:
-        return "time", _SECONDS[word]
-    return next((kind for kind in ("image", "iteration", "epoch") if word in _KINDS[kind]), "other"), 0.0
-
-
-def _of_parts(
-    parts: list[tuple[str, float]], plain: str, divided: bool, per_gpu: bool | None
-) -> TimeUnit | None:
-    match parts:
-        case [("time", seconds)]:
-            return TimeUnit("iteration", seconds, False)
-        case [("time", seconds), ("image" | "iteration" | "epoch" as counted, _)] if divided:
-            return TimeUnit(counted, seconds, False, per_gpu if counted == "image" else None)
-        # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
-        case [("image" | "iteration" as counted, _), ("time", seconds)] if plain.startswith(_PER):
-            return TimeUnit(counted, seconds, False, per_gpu)
-        case [("iteration" | "epoch" as counted, _), ("time", seconds)] if not divided:
-            return TimeUnit(counted, seconds, False)
-        case [("image" | "iteration" as counted, _), ("time", seconds)] if seconds >= 1.0 and (
-            divided or seconds == 1.0
-        ):
-            return TimeUnit(counted, seconds, True, per_gpu)
-    return None
+    seconds, counted = meanings("second"), meanings("counted")
+    tokens = [word for word in re.split(r"[\s_/]+", _WHOLE.get(plain, plain)) if word not in _JOINING]
+    of_all = None if plain == stated else False
+    per_gpu = True if any(counted.get(word) == "gpu" for word in tokens) else of_all
+    parts = [counted.get(word, "") for word in tokens if counted.get(word) != "gpu"]
+    times = [float(seconds[word]) for word in tokens if word in seconds]
+    divided = _DIVIDED.search(_WHOLE.get(plain, plain)) is not None
+    # Where the two parts are "time" and "thing", this is the thing, and whether it comes first.
+    thing, is_first = "".join(parts), bool(parts and parts[0])
+    if len(times) != 1 or len(parts) != 1 + bool(thing):
+        return None
+    if not thing:
+        return TimeUnit("iteration", times[0])
+    of_gpu = per_gpu if thing == "image" else None
+    # "per step ms" and "step_ms" are the time of a step, "img_sec" is a rate.
+    is_time = plain.startswith(_PER) or (not divided and thing != "image") if is_first else divided
+    if is_time:
+        return TimeUnit(thing, times[0], False, of_gpu)
+    is_rate = is_first and thing != "epoch" and (times[0] == 1.0 or (divided and times[0] > 1.0))
+    return TimeUnit(thing, times[0], True, per_gpu) if is_rate else None
 
 
 #: Units that a column without one may have, the likely ones first; the first six are usual.
 CANDIDATES: tuple[TimeUnit, ...] = (
-    TimeUnit("iteration", 1e-3, False),
-    TimeUnit("iteration", 1.0, False),
+    TimeUnit("iteration", 1e-3),
+    TimeUnit("iteration", 1.0),
     TimeUnit("image", 1.0, True, False),
     TimeUnit("image", 1.0, True, True),
     TimeUnit("iteration", 1.0, True),
-    TimeUnit("iteration", 1e-6, False),
-    TimeUnit("image", 1e-3, False),
-    TimeUnit("image", 1.0, False),
+    TimeUnit("iteration", 1e-6),
+    TimeUnit("image", 1e-3),
+    TimeUnit("image", 1.0),
 )
 
 
@@ -163,17 +144,12 @@ def quantity(cell: object, decimal: str = ".") -> tuple[float, TimeUnit | None]:
     """
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return float(cell), None
-    if isinstance(cell, datetime.time):
-        cell = cell.isoformat()
-    text = str(cell).strip()
+    text = cell.isoformat() if isinstance(cell, datetime.time) else str(cell).strip()
     if isinstance(cell, datetime.timedelta) or _CLOCK.fullmatch(text):
-        return pd.Timedelta(cell if isinstance(cell, datetime.timedelta) else text).total_seconds(), (
-            TimeUnit("iteration", 1.0, False)
-        )
+        lasts = pd.Timedelta(cell if isinstance(cell, datetime.timedelta) else text)
+        return lasts.total_seconds(), TimeUnit("iteration", 1.0)
     match = _QUANTITY.fullmatch(text) if len(text) < 80 else None
-    if match is None or isinstance(cell, bool):
-        return math.nan, None
-    unit = parse_unit(match[3]) if match[3] else None
-    is_strange = bool(match[3]) and unit is None
-    number = math.nan if is_strange else number_of(match[1], decimal) * (1e3 if match[2] else 1.0)
-    return number, unit
+    unit = parse_unit(match[3]) if match and match[3] else None
+    if match is None or isinstance(cell, bool) or (match[3] and unit is None):
+        return math.nan, unit
+    return number_of(match[1], decimal) * (1e3 if match[2] else 1.0), unit
