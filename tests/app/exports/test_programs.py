@@ -87,7 +87,7 @@ def law():
 def write_programs(law, path, suffixes=(".py", ".mjs")):
     for suffix in suffixes:
         export_formula(law, path / f"law{suffix}")
-        assert (path / f"law{suffix}").stat().st_size < 1_000_000
+        assert (path / f"law{suffix}").stat().st_size < 600_000
     return path
 
 
@@ -168,23 +168,14 @@ FAULTS = {
     changed(gpu="A100"): "A100-PCIE-40GB",
     changed(gpu=""): "unknown GPU",
     changed(batch=0): "whole number from 1 to 10",
-    changed(batch=10_000_001): "whole number from 1 to 10",
-    changed(batch=8.5): "whole number from 1 to 10",
     changed(precision="fp8"): "precision as one of fp32, tf32",
-    changed(precision="tf32"): "T4",
     changed(layout="nhwc"): "layout as one of nchw, channels_last",
     changed(tuned="false"): "tuned as ",
-    changed(gpu="Instinct MI100", tuned=True): "tuned containers are NVIDIA's",
-    changed(gpu="K80", precision="bf16"): "K80 has no bf16",
-    changed(launch=2.0): "host_launch_s as a number from 1e-",
     changed(launch=True): "host_launch_s ",
     changed(n_gpus=9): "evenly",
-    changed(n_gpus=20_000_000): "whole number from 1 to ",
     changed(n_gpus=2, link="ethernet-10g"): "link as one of",
     changed(n_gpus=2, link="nvlink2-x6"): "T4 has no link nvlink2-x6",
-    changed(n_gpus=2, link="pcie4-x16"): "T4 has no link pcie4-x16",
     changed(n_gpus=16, fabric="nvswitch3"): "fabric as one of",
-    changed(price=-3.0): "price",
     changed(pixels=225): "pixels and classes of resnet50",
     changed(classes=7): "pixels and classes of resnet50",
 }
