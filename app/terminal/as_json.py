@@ -1,14 +1,14 @@
 """Output of `show` and `list` commands as JSON in SI units; null for unknown values."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 
 import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.models.scopes import handling
+from trainlaw.app.terminal.catalog import found_features
 from trainlaw.app.text.tables import finite_json
-from trainlaw.datasets import DATASETS, FEATURES, LAYER_FEATURES, CnnCounts, Gpu, load
-from trainlaw.datasets.features.feature import Feature
+from trainlaw.datasets import DATASETS, FEATURES, CnnCounts, Gpu, load
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
 from trainlaw.datasets.hardware.links import Link
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -56,8 +56,6 @@ def links_json(links: Iterable[Link]) -> str:
 
 def features_json(search: str = "", of_layers: bool = False, searched: Collection[str] = ()) -> str:
     """Return the features whose name, meaning or definition contains a text; searched : those of a study."""
-    features: Mapping[str, Feature] = LAYER_FEATURES if of_layers else FEATURES
-    wanted = search.lower()
     return finite_json(
         [
             {
@@ -65,11 +63,7 @@ def features_json(search: str = "", of_layers: bool = False, searched: Collectio
                 "definition": None if feature.is_base else feature.definition,
                 "in_study": feature.spec.name in searched,
             }
-            for feature in features.values()
-            if any(
-                wanted in text.lower()
-                for text in (feature.spec.name, feature.spec.meaning, feature.definition)
-            )
+            for feature in found_features(search, of_layers)
         ]
     )
 

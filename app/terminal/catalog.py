@@ -1,7 +1,7 @@
 """GPUs, links, CNNs and features as text, each figure with its unit and source."""
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,6 +12,7 @@ from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, CnnCounts, Gpu, cnn_table, find_cnn_counts, find_link
 from trainlaw.datasets.cnns import Cnn, training_memory
 from trainlaw.datasets.cnns.zoo import dense_names, timm_table, zoo_entry
+from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
@@ -191,18 +192,22 @@ def features_text(
 
     searched : those of a study, which get a star. brief : leave the definitions out.
     """
-    wanted = search.lower()
     rows = []
-    for feature in (LAYER_FEATURES if of_layers else FEATURES).values():
+    for feature in found_features(search, of_layers):
         spec = feature.spec
-        if not any(wanted in text.lower() for text in (spec.name, spec.meaning, feature.definition)):
-            continue
         star = "*" if spec.name in searched else ""
         rows.append([star, spec.name, spec.symbol, str(spec.unit), spec.meaning])
         if not (brief or feature.is_base):
             rows.append(["", "", "", "", f"= {feature.definition}"])
     header = ["", "name", "symbol", "unit", "meaning, definition"]
     return Table.of(header, rows).text() if rows else f"no feature contains {search!r}"
+
+
+def found_features(search: str, of_layers: bool) -> Iterator[Feature]:
+    """Yield the features (of runs, or of layers) whose name, meaning or definition contains a text."""
+    for feature in (LAYER_FEATURES if of_layers else FEATURES).values():
+        if search.lower() in f"{feature.spec.name}\n{feature.spec.meaning}\n{feature.definition}".lower():
+            yield feature
 
 
 # As many lines as a terminal of 24 has with the header and the advice, and twice as many CNNs.

@@ -96,36 +96,30 @@ def _currency(plans: TrainingPlans) -> str:
 
 
 def _table(plans: TrainingPlans, rows: pd.DataFrame) -> str:
-    is_inference = plans.training.is_inference
-    header = ["GPUs", "batch"]
-    header += ["images/s", "time"] if is_inference else ["time", f"{100 * LEVEL:g} % interval"]
-    several = len(plans.options.counts) > 1
-    has_spot = bool(plans.prices and plans.prices.spot)
-    header += [f"cost, {_currency(plans)}"] if plans.prices else []
-    header += ["spot"] if has_spot else []
-    has_owner = bool(plans.prices) and bool(rows["price_of"].any())
-    header += ["at"] if has_owner else []
-    header += ["energy, kWh", "max batch", *(["pays"] if several else [])]
-    most = int(plans.considered["n_gpus"].max())
-    cells = [
-        [
-            f"{row.n_gpus} x {row.gpu}",
-            f"{row.batch_per_gpu} {row.precision}",
-            *(
-                [f"{row.samples_per_second:,.0f}", show_hours(row.training_h)]
-                if is_inference
-                else [show_hours(row.training_h), show_hours_range(row.training_low_h, row.training_high_h)]
-            ),
-            *([_figure(row.cost)] if plans.prices else []),
-            *([_figure(row.spot_cost)] if has_spot else []),
-            *([_owner(plans, row.price_of)] if has_owner else []),
-            _figure(row.energy_kwh),
-            row.largest_batch,
-            *([f"to {row.pays_to_gpus}{'+' * (row.pays_to_gpus == most)}"] if several else []),
-        ]
-        for row in _records(rows)
-    ]
-    return Table.of(header, cells).text()
+    most, several = int(plans.considered["n_gpus"].max()), len(plans.options.counts) > 1
+    records = _records(rows)
+    columns: dict[str, list[object]] = {
+        "GPUs": [f"{row.n_gpus} x {row.gpu}" for row in records],
+        "batch": [f"{row.batch_per_gpu} {row.precision}" for row in records],
+    }
+    if plans.training.is_inference:
+        columns["images/s"] = [f"{row.samples_per_second:,.0f}" for row in records]
+    columns["time"] = [show_hours(row.training_h) for row in records]
+    if not plans.training.is_inference:
+        ends = [show_hours_range(row.training_low_h, row.training_high_h) for row in records]
+        columns[f"{100 * LEVEL:g} % interval"] = list(ends)
+    if plans.prices:
+        columns[f"cost, {_currency(plans)}"] = [_figure(row.cost) for row in records]
+        if plans.prices.spot:
+            columns["spot"] = [_figure(row.spot_cost) for row in records]
+        if rows["price_of"].any():
+            columns["at"] = [_owner(plans, row.price_of) for row in records]
+    columns["energy, kWh"] = [_figure(row.energy_kwh) for row in records]
+    columns["max batch"] = [row.largest_batch for row in records]
+    if several:
+        ends_at = [(row.pays_to_gpus, "+" * (row.pays_to_gpus == most)) for row in records]
+        columns["pays"] = [f"to {count}{more}" for count, more in ends_at]
+    return Table.of(columns, zip(*columns.values(), strict=True)).text()
 
 
 def _owner(plans: TrainingPlans, whose: str) -> str:

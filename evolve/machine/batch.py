@@ -50,7 +50,7 @@ from trainlaw.evolve.machine.vector_maths import logarithm
 LEAST_GAIN = 1e-9
 # Pause of the thread that hands out programs.
 HAND_OVER_SECONDS = 2e-4
-# Programs times observations that are fitted in one compiled call: interrupts wait for its end.
+# Programs times rows that are fitted in one compiled call: interrupts wait for its end.
 FITTED_AT_ONCE = 2**17
 # Blocks of a program that are evaluated in succession, so that it is linked once for all of them.
 VALUE_BLOCKS = 16
@@ -103,9 +103,9 @@ def rescale(
     above = 0.0
     below = 0.0
     sums = flat_from(work.sums, 0, 0)
-    for chunk in range(rows.chunks):
-        start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-        observe(program, rows, chunk, FIRST, n, work)
+    for block in range(rows.blocks):
+        start, n = rows.block_start[block], rows.block_start[block + 1] - rows.block_start[block]
+        observe(program, rows, block, FIRST, n, work)
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
             call_factor(

@@ -119,6 +119,7 @@ def errors():
     lines = [
         ErrorLine("vgg16", 5, {OURS: 12.0, "roofline": 33.0}, low=9.0, high=17.0),
         ErrorLine("an_architecture_of_a_long_name", 7, {OURS: 4.0, "roofline": 4.1, "null_compute": 4.2}),
+        ErrorLine("x" * 22, 4, {OURS: 0.8, "roofline": 0.9}, low=0.6, high=1.1),
         ErrorLine("GV100-80", 9, {OURS: 40.0, "roofline": math.nan}, ("V100-PCIE-16GB", "V100-SXM2-16GB")),
     ]
     return error_dots(lines, [OURS, "roofline", "null_compute"], "errors by name")
@@ -147,7 +148,9 @@ DRAWINGS = {
     "residuals": lambda: residuals(GROUPS, "macs", ""),
     "scaling": scaling,
     "schedule": lambda: gantt_svg(schedule()),
-    "support": lambda: support_plot([Support("conv3x3_matrix_s", 0.955), Support("a" * 40, 0.0)]),
+    "support": lambda: support_plot(
+        [Support("conv3x3_matrix_s", 0.955), Support("b" * 36, 0.5), Support("a" * 37, 0.0)]
+    ),
 }
 
 
