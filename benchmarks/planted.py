@@ -14,28 +14,22 @@ Raftery 1995).
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.app.studies.clusters import Place
 from trainlaw.datasets import TARGET, feature_specs, load
-from trainlaw.datasets.cnns import Cnn, build
-from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.search.trees import from_expression, to_expression
 from trainlaw.formulas import (
-    DIMENSIONLESS,
     OPERATORS,
     SECOND,
     Expression,
     FeatureSpec,
-    RowSums,
     complexity,
     constants,
     evaluate,
@@ -90,24 +84,20 @@ MULTI_GPU_FORMULA = (
     "max(1.02 * single_gpu_time_s, 0.96 * single_gpu_time_s + 0.94 * node_ring_s + 3.2 * network_ring_s)"
     " + 0.0005"
 )
-LAYER_FORMULA = "1.3 * gemm_s * (1 + 96 / depth_k) * (1 + 40 / width_n)"
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A planted formula: features, columns, (n_rows, n_features), and groups, (n_observations,).
+    """A planted formula: features and columns, (n_rows, n_features).
 
-    text : the formula. truth : its values, seconds, (n_observations,). sums : of layers over runs, if the
-    rows are layers.
+    text : the formula. truth : its values, seconds, (n_rows,).
     """
 
     name: str
     features: tuple[FeatureSpec, ...]
     columns: NDArray[np.float64]
-    groups: NDArray[np.str_]
     text: str
     truth: NDArray[np.float64]
-    sums: RowSums | None = None
 
 
 def single_gpu_formula(name: str) -> Planted:
@@ -128,75 +118,17 @@ def _on_table(table: str, name: str, features: tuple[str, ...], text: str) -> Pl
     usable = np.all(np.isfinite(columns), axis=1)
     columns = columns[usable]
     values, _ = evaluate(parse_text(text), dict(zip(features, columns.T, strict=True)))
-    groups = runs.labels()["gpu_group"].to_numpy(str)[usable]
     specs = tuple(
         SINGLE_GPU_TIME if feature == SINGLE_GPU_TIME.name else feature_specs([feature])[0]
         for feature in features
     )
-    return Planted(name, specs, columns, groups, text, values)
+    return Planted(name, specs, columns, text, values)
 
 
-def layer_formula(runs_per_group: int = 24) -> Planted:
-    """Return a formula of one convolution, summed over the real layers of the CNNs of the default table.
-
-    The convolution is a matrix product of M x K by K x N.
-    """
-    runs = load("fp32-2026")
-    groups = runs.labels()["gpu_group"].to_numpy(str)
-    generator = np.random.default_rng(0)
-    kept = np.sort(
-        np.concatenate(
-            [
-                generator.permutation(np.flatnonzero(groups == group))[:runs_per_group]
-                for group in np.unique(groups)
-            ]
-        )
-    )
-    peak = runs.features(["peak_flop_per_s"]).to_numpy()[:, 0]
-    known: dict[tuple[float, ...], int] = {}
-    start, row, count, owners = [0], [], [], []
-    for run in kept.tolist():
-        record = runs.frame.iloc[run]
-        products = _matrix_products(
-            build(record["cnn"], int(record["input_size_px"]), int(record["n_classes"])),
-            int(record["batch_per_gpu"]),
-        )
-        if not products:
-            continue
-        for (m, n, k), times in products.items():
-            position = known.setdefault((2.0 * m * n * k / peak[run], n, k, groups[run]), len(known))
-            row.append(position)
-            count.append(float(times))
-        start.append(len(row))
-        owners.append(groups[run])
-    columns = np.array([key[:3] for key in known], dtype=np.float64)
-    features = (
-        FeatureSpec("gemm_s", "g", SECOND, "operations of the matrix product over the GPU's peak"),
-        FeatureSpec("width_n", "N", DIMENSIONLESS, "columns of the product, output channels"),
-        FeatureSpec("depth_k", "K", DIMENSIONLESS, "inner length of the product"),
-    )
-    sums = RowSums(np.array(start), np.array(row), np.array(count))
-    names = [spec.name for spec in features]
-    values, _ = evaluate(parse_text(LAYER_FORMULA), dict(zip(names, columns.T, strict=True)))
-    return Planted("layers", features, columns, np.array(owners), LAYER_FORMULA, sums.apply(values), sums)
-
-
-def _matrix_products(cnn: Cnn, batch: int) -> dict[tuple[float, float, float], int]:
-    """Return (M, N, K) of each convolution of the forward pass, and its number of occurrences."""
-    table, found = LayerColumns(cnn), Counter[tuple[float, float, float]]()
-    sizes = np.stack([batch * table.rows, table.columns, table.reduction], axis=1).tolist()
-    for layer, size in zip(cnn.layers, sizes, strict=True):
-        if layer.kind == "conv":
-            found[tuple(size)] += layer.groups
-    return found
-
-
-def _fit_problem(planted: Planted, y: NDArray[np.float64], **changes: Any) -> Problem:
-    """Return the problem in which forms are fitted to the logarithms of `y`; changes : of the settings."""
-    settings = SearchSettings(typed=False, loss="log_ratio", operators=tuple(OPERATORS), **changes)
-    return make_problem(
-        planted.columns, y, planted.features, TARGET, settings, groups=planted.groups, sums=planted.sums
-    )
+def _fit_problem(planted: Planted, y: NDArray[np.float64]) -> Problem:
+    """Return the problem in which forms are fitted to the logarithms of `y`."""
+    settings = SearchSettings(typed=False, loss="log_ratio", operators=tuple(OPERATORS))
+    return make_problem(planted.columns, y, planted.features, TARGET, settings)
 
 
 def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np.float64]:
@@ -209,8 +141,7 @@ def distances(planted: Planted, expressions: Sequence[Expression]) -> NDArray[np
     for tree in problem.fit(trees, 2000, start=False):
         values, _ = evaluate(to_expression(tree), dict(zip(names, planted.columns.T, strict=True)))
         values = np.broadcast_to(values, rows.shape)
-        whole = values if planted.sums is None else planted.sums.apply(values)
-        found.append(float(np.max(np.abs(whole / planted.truth - 1.0))))
+        found.append(float(np.max(np.abs(values / planted.truth - 1.0))))
     return np.array(found)
 
 
@@ -219,7 +150,7 @@ def evidence_against(planted: Planted, y: NDArray[np.float64], expression: Expre
 
     Both are fitted to the logarithms of `y`; below 0 the rows prefer `expression`.
     """
-    problem = _fit_problem(planted, y, group_weight_power=0.0)
+    problem = _fit_problem(planted, y)
     pair = (expression, parse_text(planted.text))
     fitted = problem.fit([from_expression(form, problem.grammar) for form in pair], 2000, start=False)
     gain = 0.5 * y.size * np.log(fitted[0].loss / fitted[1].loss)
@@ -237,19 +168,16 @@ def search_once(task: tuple[Planted, int, float, int]) -> dict[str, object]:
         limit_seconds=seconds,
         random_seed=seed,
         threads=threads,
-        held_out_selection=False,
-        group_weight_power=0.0,
-        choice="description_length",
     )
     estimator = FormulaRegressor(planted.features, TARGET, settings)
     began = time.perf_counter()
     y = planted.truth * np.exp(NOISE * noise)
-    estimator.fit(planted.columns, y, planted.groups, sums=planted.sums)
+    estimator.fit(planted.columns, y)
     spent = time.perf_counter() - began
     members = [member for member in estimator.front_ if member.loss <= WORST_LOSS * estimator.front_[-1].loss]
     near = distances(planted, [member.formula.expression for member in members]) <= EQUIVALENT
     chosen = distances(planted, [estimator.formula_.expression])[0]
-    predicted = estimator.predict(planted.columns, sums=planted.sums)
+    predicted = estimator.predict(planted.columns)
     return {
         "planted": planted.name,
         "seed": seed,
@@ -271,7 +199,6 @@ PLANTED: dict[str, tuple[Callable[[], Planted], float]] = {
     "roofline": (partial(single_gpu_formula, "roofline"), 60.0),
     "nine terms": (partial(single_gpu_formula, "nine terms"), 60.0),
     "several GPUs": (multi_gpu_formula, 60.0),
-    "layers": (layer_formula, 120.0),
 }
 
 

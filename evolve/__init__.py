@@ -5,12 +5,11 @@ from trainlaw.evolve.front.search import FrontSearch, FrontSettings
 from trainlaw.evolve.front.space import Amount, Space
 from trainlaw.evolve.regressor import FormulaRegressor
 from trainlaw.evolve.search.loop import Progress, SearchState
-from trainlaw.evolve.settings import Constraint, Factor, SearchSettings
+from trainlaw.evolve.settings import Factor, SearchSettings
 
 __all__ = [
     "Amount",
     "Bracket",
-    "Constraint",
     "Factor",
     "FormulaRegressor",
     "FrontSearch",

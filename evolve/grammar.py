@@ -31,9 +31,8 @@ from trainlaw.evolve.leaves import (
 from trainlaw.evolve.machine.children import grow_tree
 from trainlaw.evolve.machine.moves import GrammarTables, make_trees
 from trainlaw.evolve.settings import TYPED_OPERATORS, SearchSettings
-from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, RowSums, Unit
+from trainlaw.formulas import DIMENSIONLESS, OPERATORS, FeatureSpec, InputError, Unit
 from trainlaw.formulas.algebra.units import BASES
-from trainlaw.formulas.errors import unknown_name
 
 # Intermediate units beyond those of the features: more would slow the search down without new formulas.
 MOST_UNITS = 24
@@ -154,13 +153,10 @@ def make_grammar(
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
     settings: SearchSettings,
-    *,
-    sums: RowSums | None = None,
 ) -> Grammar:
-    """Return the grammar for `columns` (n_features, n_rows) and `y` (n_observations,), in their units.
+    """Return the grammar for `columns` (n_features, n_rows) and `y` (n_rows,), in their units.
 
-    sums : which rows add up to each observation. Raises InputError where no expression can have the target's
-    unit, UnknownNameError for an unknown feature.
+    Raises InputError where no expression can have the target's unit.
     """
     allowed, silent = _allowed_features(features, columns, settings)
     by_unit = settings.typed
@@ -170,8 +166,7 @@ def make_grammar(
     number, exponent, share = types[DIMENSIONLESS], type("exponent", (), {}), type("share", (), {})
     logarithm = type("logarithm", (), {}) if by_unit else number
     names = settings.offered
-    summed = [column if sums is None else sums.apply(column) for column in columns]
-    offered = [Offered(i, features[i].name, units[i], summed[i]) for i in allowed]
+    offered = [Offered(i, features[i].name, units[i], columns[i]) for i in allowed]
     leaves = feature_leaves(offered, goal=goal, types=types, logarithm=logarithm, y=y, settings=settings)
     leaves += constant_leaves(types, goal, exponent, y, settings)
     positive = frozenset(feature.name for feature in offered if np.all(columns[feature.place] > 0.0))
@@ -247,17 +242,12 @@ def _allowed_features(
 
     A dimensionless feature that never changes cannot be distinguished from a constant, so it is excluded.
     """
-    names = [spec.name for spec in features]
-    for name in (*settings.required_features, *settings.forbidden_features):
-        if name not in names:
-            raise unknown_name("feature", name, names)
     silent = {
         spec.name: float(column[0])
         for spec, column in zip(features, columns, strict=True)
         if settings.typed and spec.unit.is_dimensionless and np.ptp(column) == 0.0
     }
-    left_out = {*settings.forbidden_features, *silent}
-    return [i for i, name in enumerate(names) if name not in left_out], silent
+    return [i for i, spec in enumerate(features) if spec.name not in silent], silent
 
 
 def _make_types(units: set[Unit], goal: Unit, typed: bool) -> dict[Unit, type]:

@@ -16,6 +16,10 @@ from trainlaw.formulas import DIMENSIONLESS, Unit
 # Pull of a weight towards zero, relative to its starting value: so small that it matters only for a constant
 # that no row determines.
 WEIGHT_PULL = 1e-7
+# Pull of exponents and of dimensionless constants towards zero, where units are types.
+SHRINKAGE = 1e-3
+# Largest absolute value of a fitted exponent: laws of time have none beyond 2.
+EXPONENT_LIMIT = 2.0
 
 
 class Rule(NamedTuple):
@@ -167,7 +171,7 @@ def feature_leaves(
             )
 
         if unit.is_dimensionless:
-            pull = settings.shrinkage if settings.typed else 0.0
+            pull = SHRINKAGE if settings.typed else 0.0
             # Sums of positive numbers have no poles, so that an unseen GPU cannot hit one.
             rule = Rule(least if settings.typed else -np.inf, pull=pull)
             leaves += [plain, weighted(types[unit], rule, 1.0)]
@@ -187,9 +191,9 @@ def constant_leaves(
 ) -> list[Leaf]:
     """Return a free dimensionless number, a bounded exponent, and a number in the target's unit."""
     least = 0.0 if settings.nonnegative else -np.inf
-    pull = settings.shrinkage if settings.typed else 0.0
+    pull = SHRINKAGE if settings.typed else 0.0
     number = Rule(least if settings.typed else -np.inf, pull=pull)
-    power = Rule(-settings.exponent_limit, settings.exponent_limit, pull=pull)
+    power = Rule(-EXPONENT_LIMIT, EXPONENT_LIMIT, pull=pull)
     leaves = [
         Leaf(CONSTANT, types[DIMENSIONLESS], None, "number", constant=1.0, rule=number),
         Leaf(CONSTANT, exponent, None, "exponent", constant=1.0, rule=power),

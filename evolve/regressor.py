@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any
@@ -12,16 +12,12 @@ import numpy as np
 from deap import base
 from numba.core.event import install_timer
 from numpy.typing import ArrayLike, NDArray
-from trainlaw.evolve.executors import Executor, advance_on
 from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.search.candidates import Candidate, finish, make_front
 from trainlaw.evolve.search.choice import choose
 from trainlaw.evolve.search.generation import check_toolbox
-from trainlaw.evolve.search.individuals import Individual
-from trainlaw.evolve.search.islands import Milestone
 from trainlaw.evolve.search.loop import Progress, SearchState, run, search_seconds, start_state
 from trainlaw.evolve.search.problem import Problem, make_problem
-from trainlaw.evolve.search.refinement import refine
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
     feature_matrix,
@@ -37,10 +33,6 @@ from trainlaw.formulas import (
     Formula,
     InputError,
     ParetoFront,
-    RowSums,
-    constants,
-    parse_text,
-    tidy,
     to_text,
 )
 
@@ -61,12 +53,9 @@ class FormulaRegressor(FittedViews):
         `FormulaRegressor(evaluations=2000, random_seed=1)`.
     progress : callable, optional
         Called with a `Progress` after each generation.
-    executor : Executor, optional
-        Where the islands advance, as defined by `concurrent.futures` (`settings.islands` says how many there
-        are); None for this process.
     scope : str, optional
-        What the formula models, one of `SCOPES`; None means "layer" with sums, "custom" without specs of the
-        features, and otherwise "run".
+        What the formula models, one of `SCOPES`; None means "custom" without specs of the features, and
+        otherwise "run".
     toolbox : deap.base.Toolbox, optional
         Operators in place of those of the search, with DEAP's signatures: any of `mate(a, b)`,
         `mutate(tree)`, `select(trees, k)` and `survive(trees, k)`. Parameters named `pset`, `grammar` and
@@ -85,9 +74,6 @@ class FormulaRegressor(FittedViews):
         Work done.
     logbook_ : deap.tools.Logbook
         A record per island and generation: `island`, `gen`, `nevals`, `best` and `median` loss, `size`.
-    history_ : list of Milestone
-        Where groups are held out, each formula that beat all simpler ones when it was found: formulas fitted
-        until then, its held-out score, and its text. Those that lowered the score are in the provenance.
     hall_of_fame_ : deap.tools.ParetoFront
         The trees that no other one beat in both score and complexity, as the search left them.
     """
@@ -101,7 +87,6 @@ class FormulaRegressor(FittedViews):
         target: FeatureSpec | None = None,
         settings: SearchSettings | None = None,
         progress: Callable[[Progress], None] | None = None,
-        executor: Executor | None = None,
         *,
         scope: str | None = None,
         toolbox: base.Toolbox | None = None,
@@ -112,7 +97,6 @@ class FormulaRegressor(FittedViews):
         self.target = target
         self.settings = self._with_fields(settings or SearchSettings(), search) if search else settings
         self.progress = progress
-        self.executor = executor
         self.scope = scope
         self.toolbox = toolbox
 
@@ -121,14 +105,12 @@ class FormulaRegressor(FittedViews):
         return {name: value for name, value in vars(self).items() if name != "hall_of_fame_"}
 
     # Positional as everywhere in scikit-learn.
-    def fit(  # noqa: PLR0917
+    def fit(
         self,
         X: ArrayLike,
         y: ArrayLike,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        sums: RowSums | None = None,
-        further_groups: Sequence[ArrayLike] = (),
     ) -> "FormulaRegressor":
         """Search for formulas and return the estimator itself.
 
@@ -136,16 +118,12 @@ class FormulaRegressor(FittedViews):
         ----------
         X : array_like, shape (n_rows, n_features)
             Features in their units, or a data frame with a column per feature name.
-        y : array_like, shape (n_observations,)
+        y : array_like, shape (n_rows,)
             Target in its unit.
-        groups : array_like, shape (n_observations,), optional
+        groups : array_like, shape (n_rows,), optional
             Group labels: formulas are selected by their transfer to unseen groups.
-        sample_weight : array_like, shape (n_observations,), optional
+        sample_weight : array_like, shape (n_rows,), optional
             Weights, none negative; by default 1.
-        sums : RowSums, optional
-            Which rows, such as the layers of a CNN, add up to each observation; by default each row is one.
-        further_groups : sequence of array_like, each of shape (n_observations,)
-            More group labels, such as sources: formulas are selected by their transfer to these, too.
 
         Returns
         -------
@@ -156,38 +134,27 @@ class FormulaRegressor(FittedViews):
         ------
         InputError
             If a table has the wrong shape or content, or no valid formula is found.
-        UnknownNameError
-            If a required or forbidden feature does not exist.
         """
         began = time.monotonic()
-        arguments = self._problem_arguments(
-            X, y, groups=groups, further_groups=further_groups, sample_weight=sample_weight, sums=sums
-        )
-        if arguments["settings"].limit_seconds is not None:
-            began += compile_machine()
-        problem = make_problem(**arguments)
+        problem, spent = self._problem(X, y, groups, sample_weight)
+        began += spent
         with problem.machine.until(began + search_seconds(None, problem)):
             state = start_state(problem)
-        elsewhere = None if self.executor is None else advance_on(self.executor, problem, arguments)
-        state = run(state, problem, self.progress, elsewhere, began=began)
-        with problem.machine.until(began + search_seconds(state, problem, refined=True)):
-            refined = refine(state, problem)
+        state = run(state, problem, self.progress, began=began)
         limit = problem.settings.limit_seconds
         with problem.machine.until(math.inf if limit is None else began + limit):
-            self._conclude(problem, state, refined, self.scope or self._default_scope(sums))
+            self._conclude(problem, state)
         starved = _starved(problem, state)
         if starved:
             warnings.warn(starved, UserWarning, stacklevel=2)
         return self
 
-    def predict(
-        self, X: ArrayLike, sums: RowSums | None = None, *, index: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the target in its unit, (n_observations,), nan where the formula is not valid.
+    def predict(self, X: ArrayLike, *, index: int | None = None) -> NDArray[np.float64]:
+        """Return the target in its unit, (n_rows,), nan where the formula is not valid.
 
-        X : features in their units, (n_rows, n_features), as in `fit`. sums : which rows add up to each
-        observation, as in `fit`. index : position of the formula in `equations_`, None for the chosen one.
-        Raises InputError if `X` has the wrong shape or content, or `fit` was not called.
+        X : features in their units, (n_rows, n_features), as in `fit`. index : position of the formula in
+        `equations_`, None for the chosen one. Raises InputError if `X` has the wrong shape or content, or
+        `fit` was not called.
         """
         formula = self._formula_at(index)
         is_named = hasattr(self, "feature_names_in_") or has_names(self.features_)
@@ -198,21 +165,13 @@ class FormulaRegressor(FittedViews):
                 f"{len(self.features_)} features as input"
             )
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
-        length = columns.shape[0] if sums is None else sums.amount
-        values = np.broadcast_to(formula.predict(named, sums=sums), length).copy()
+        values = np.broadcast_to(formula.predict(named), columns.shape[0]).copy()
         return self._as_output(values, X, self.target_.name)
 
-    def _problem_arguments(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        groups: ArrayLike | None,
-        further_groups: Sequence[ArrayLike],
-        sample_weight: ArrayLike | None,
-        sums: RowSums | None,
-    ) -> dict[str, Any]:
-        """Return the checked arguments of `make_problem`, and set the attributes that describe the input."""
+    def _problem(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Problem, float]:
+        """Return the checked problem and the seconds of compilation, and set what describes the input."""
         settings = self.settings or SearchSettings()
         check_toolbox(self.toolbox)
         columns = feature_matrix(X, self.features, fitting=True)
@@ -224,45 +183,26 @@ class FormulaRegressor(FittedViews):
         self.features_ = self.features or generic_features(X, columns.shape[1])
         self.target_ = self.target or GENERIC_TARGET
         self.n_features_in_ = columns.shape[1]
-        truth = target_vector(y, columns.shape[0] if sums is None else sums.amount)
-        group = None if groups is None else group_labels(groups, truth.size)
-        return {
-            "X": columns,
-            "y": truth,
-            "features": self.features_,
-            "target": self.target_,
-            "settings": settings,
-            "groups": group,
-            "further_groups": tuple(group_labels(other, truth.size) for other in further_groups),
-            "sample_weight": None if sample_weight is None else weight_vector(sample_weight, truth.size),
-            "sums": sums,
-            "toolbox": self.toolbox,
-        }
+        truth = target_vector(y, len(columns))
+        labels = None if groups is None else group_labels(groups, truth.size)
+        weight = None if sample_weight is None else weight_vector(sample_weight, truth.size)
+        spent = 0.0 if settings.limit_seconds is None else compile_machine()
+        known = (columns, truth, self.features_, self.target_, settings)
+        return make_problem(*known, groups=labels, sample_weight=weight, toolbox=self.toolbox), spent
 
-    def _default_scope(self, sums: RowSums | None) -> str:
-        if sums is not None:
-            return "layer"
-        return "run" if self.features else "custom"
-
-    def _conclude(
-        self, problem: Problem, state: SearchState, refined: Sequence[Individual], scope: str
-    ) -> None:
+    def _conclude(self, problem: Problem, state: SearchState) -> None:
         """Set the fitted attributes from the final state."""
         self.evaluations_, self.generations_ = state.evaluations, state.generation
         self.logbook_, self.hall_of_fame_ = state.logbook(), state.hall_of_fame()
-        self.history_ = state.history()
-        self.candidates_ = finish(state, problem, refined)
+        self.candidates_ = finish(state, problem)
         if not self.candidates_:
             unlucky = "expected at least one valid formula, got none: allow more operators or a larger budget"
             raise InputError(_starved(problem, state) or unlucky)
         settings = problem.settings
-        chosen = choose(self.candidates_, settings.choice, settings.random_seed)
-        stored = asdict(settings)
-        if not settings.complexities:
-            del stored["complexities"]
+        chosen = choose(self.candidates_, settings.choice)
         provenance = {
             "settings": {
-                **stored,
+                **asdict(settings),
                 # Expressions as text: provenance is plain JSON.
                 "seeds": [to_text(seed) for seed in settings.seeds],
                 "template": settings.template and to_text(settings.template),
@@ -270,7 +210,6 @@ class FormulaRegressor(FittedViews):
             "evaluations": state.evaluations,
             "training_loss": chosen.loss,
             "validation_loss": chosen.validation_loss,
-            **_history_facts(self.history_),
         }
         self.formula_: Formula = Formula(
             chosen.expression,
@@ -278,7 +217,7 @@ class FormulaRegressor(FittedViews):
             self.target_,
             ranges=problem.box,
             provenance=provenance,
-            scope=scope,
+            scope=self.scope or ("run" if self.features else "custom"),
         )
         self.front_: ParetoFront = make_front(self.candidates_, self.formula_)
 
@@ -299,18 +238,6 @@ def compile_machine() -> float:
         search = FormulaRegressor(settings=settings, progress=lambda progress: None)
         search.fit(columns, columns[:, 0] * columns[:, 1], np.arange(60) % 3)
     return time.monotonic() - began if spent else 0.0
-
-
-def _history_facts(history: Sequence[Milestone], most_constants: int | None = None) -> dict[str, Any]:
-    """Return the milestones that lowered the score, for the provenance; {} where there are none."""
-    found, best = list[list[object]](), math.inf
-    for evaluations, score, text in history:
-        if score < best and (
-            most_constants is None or len(constants(tidy(parse_text(text)))) <= most_constants
-        ):
-            best = score
-            found.append([evaluations, score, text])
-    return {"history": found} if found else {}
 
 
 def _starved(problem: Problem, state: SearchState) -> str:

@@ -38,7 +38,6 @@ def export_command(
       trainlaw export --out formula.c --bare
       trainlaw export --out page.html
       trainlaw export trainlaw-run --out iteration_time.py
-      trainlaw export xeon-phi-a --out many-cores.xlsx
     """
     from trainlaw.app.exports.formats import export_formula
     from trainlaw.app.models.user_formula import find_formula, with_groups

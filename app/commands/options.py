@@ -248,8 +248,11 @@ def setup_of(*groups: object, **further: Any) -> "Setup":
     """Return how a run trains, from groups of options and further ones; False and None leave the default."""
     from trainlaw.app.inputs.requests import host_launch_of
     from trainlaw.datasets.measurements.runs import Setup
+    from trainlaw.formulas import InputError
 
     options = {name: value for group in groups for name, value in vars(group).items()} | further
+    if empty := [name for name, value in options.items() if value == ""]:
+        raise InputError(f"expected a value of {empty[0].replace('_', ' ')}, got an empty text")
     given = {name: value for name, value in options.items() if value and name not in ("pixels", "classes")}
     launch = given.pop("host_launch", None)
     # An option that is a flag can only differ from the default.

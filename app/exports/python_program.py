@@ -2,7 +2,7 @@
 
 import inspect
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -22,7 +22,7 @@ from trainlaw.app.models.lookup_tables import name_tables
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.limits import limits
-from trainlaw.datasets.hardware.possible import REASONS, link_family
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS, link_family
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES
 from trainlaw.datasets.naming import LONGEST_NAME, NameIndex, NameMeaning, is_near
 from trainlaw.formulas import Formula
@@ -75,6 +75,7 @@ def named_program(formula: Formula) -> str:
         "arguments": OF_ARGUMENTS,
         "reasons": REASONS,
         "families": {link.link: link_family(link.link) for link in model.links},
+        "most_per_node": MOST_GPUS_PER_NODE,
         "layouts": LAYOUTS,
         "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
         "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),
@@ -83,6 +84,13 @@ def named_program(formula: Formula) -> str:
         "rows_at_once": _ROWS_AT_ONCE,
     }
     return _rendered(values)
+
+
+def _listed(items: Iterable[object] | Mapping[str, object], indent: int) -> str:
+    """Return the items of a list or dictionary as Python text, one a line."""
+    pairs = items.items() if isinstance(items, Mapping) else ((None, item) for item in items)
+    texts = (f"{name!r}: {item!r}" if name is not None else repr(item) for name, item in pairs)
+    return "\n".join(f"{' ' * indent}{text}," for text in texts)
 
 
 def _rendered(values: Mapping[str, object]) -> str:
@@ -96,6 +104,7 @@ def _rendered(values: Mapping[str, object]) -> str:
     )
     environment.filters |= {
         "text": repr,
+        "listed": _listed,
         "texts": lambda items: ", ".join(map(repr, items)),
         "wrapped": _wrapped,
         "number": _number,

@@ -1,47 +1,16 @@
-"""Formulas that a user fills in by hand: custom features, or the sizes of one layer and a GPU by name."""
+"""Formulas of a user's own features, and the cases that they were worked out for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from math import isfinite
-from statistics import median
 
 import numpy as np
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import Table, fitted_lines, plain_text, wrapped_list
-from trainlaw.datasets import LAYER_FEATURES, built_in_gpus
-from trainlaw.datasets.features.feature import written_out
-from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
-from trainlaw.datasets.hardware.precisions import PRECISIONS
-from trainlaw.formulas import Constant, Formula, GroupedConstant, Variable, substitute, to_text, variables
-from trainlaw.formulas.scopes import MEASURED_LAYER
+from trainlaw.formulas import Formula, to_text
 
 PUBLISHED = "published_min"
 #: Units that times are shown in, with their seconds: the first that is not longer than the shortest time.
 _SHOWN_IN = (("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 Case = Mapping[str, str | float]
-_GPU = "gpu"
-_PEAK = "peak_flop_per_s"
-# A layer that most CNNs of the last ten years have, and GPUs of each generation since Kepler.
-_TYPICAL = {
-    "batch": 32.0,
-    "in_channels": 128.0,
-    "out_channels": 128.0,
-    "in_height_px": 28.0,
-    "in_width_px": 28.0,
-    "out_height_px": 28.0,
-    "tiled_height_px": 28.0,
-    "tiled_channels": 128.0,
-    "kernel_px": 3.0,
-    "stride_px": 1.0,
-}
-_DENSE = {
-    "in_height_px": 1.0,
-    "in_width_px": 1.0,
-    "out_height_px": 1.0,
-    "tiled_height_px": 4.0,
-    "kernel_px": 1.0,
-}
-_SHOWN_GPUS = ("K80", "P100-PCIE-16GB", "V100-SXM2-16GB", "T4", "A100-SXM4-40GB", "H100-SXM5-80GB")
 
 
 def group_keys(formula: Formula) -> dict[str, tuple[str, ...]]:
@@ -148,50 +117,3 @@ def case_table(formula: Formula, cases: Sequence[Case]) -> tuple[list[str], list
 
 def _cell(value: str | float) -> str:
     return value if isinstance(value, str) else show_number(value, 4)
-
-
-def with_entered_sizes(formula: Formula) -> Formula:
-    """Return a formula of measured layers in the sizes of a layer, with a choice of GPU.
-
-    Each specification of a GPU becomes a constant by `gpu`, for all GPUs that have it: a user knows sizes
-    and a name, not the times that the formula is made of. Formulas of other scopes stay as they are.
-    """
-    if formula.scope != MEASURED_LAYER:
-        return formula
-    table = str(formula.provenance.get("table", ""))
-    fixed = {"bytes_per_element": 4.0, "n_passes": 3.0 if table.endswith("/train") else 1.0}
-    forms = {spec.name: written_out(LAYER_FEATURES, spec.name) for spec in formula.used_features}
-    forms = {
-        name: substitute(form, {raw: Constant(value) for raw, value in fixed.items()})
-        for name, form in forms.items()
-    }
-    expression = substitute(formula.expression, forms)
-    facts = [name for name in variables(expression) if name == _PEAK or name in NUMBER_COLUMNS]
-    expression = substitute(expression, {name: Variable(f"{name}[{_GPU}]") for name in facts})
-    inputs = [name for name in variables(expression) if name in LAYER_FEATURES]
-    cases = _layer_cases(inputs, "/dense/" in table)
-    return replace(
-        formula,
-        expression=expression,
-        features=tuple(LAYER_FEATURES[name].spec for name in inputs),
-        grouped=tuple(_gpu_constant(name, facts) for name in facts),
-        ranges={},
-        provenance={**formula.provenance, "cases": cases},
-    )
-
-
-def _gpu_constant(name: str, facts: list[str]) -> GroupedConstant:
-    """A specification of all GPUs that have all of `facts`, as features use it."""
-    columns = {fact: PRECISIONS["fp32"].peak_column if fact == _PEAK else fact for fact in facts}
-    values = {
-        gpu.gpu: gpu.number(columns[name])
-        for gpu in built_in_gpus().gpus
-        if all(isfinite(gpu.number(column)) for column in columns.values())
-    }
-    return GroupedConstant(f"{name}[{_GPU}]", _GPU, values, median(values.values()))
-
-
-def _layer_cases(inputs: list[str], dense: bool) -> list[dict[str, str | float]]:
-    typical = {**_TYPICAL, **(_DENSE if dense else {})}
-    layer = {name: typical.get(name, 0.0) for name in inputs}
-    return [{**layer, _GPU: gpu} for gpu in _SHOWN_GPUS]

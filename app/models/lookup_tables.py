@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite
 
 from trainlaw.datasets import built_in_gpus, cnn_table
@@ -54,7 +55,7 @@ class NameTables:
     """What programs and the page need of a kind of names, as `NameIndex` has it.
 
     exact : further texts by name. keys, loose : a key and its names each. instances : GPU, number, link,
-    fabric.
+    fabric, price of a GPU for an hour.
     """
 
     kind: str
@@ -63,7 +64,7 @@ class NameTables:
     keys: list[list[str]]
     loose: list[list[str]]
     sizes: Mapping[str, float]
-    instances: Mapping[str, tuple[str, int, str, str]]
+    instances: Mapping[str, tuple[str, int, str, str, float]]
 
 
 def name_tables(kind: str) -> NameTables:
@@ -80,7 +81,13 @@ def name_tables(kind: str) -> NameTables:
         [[key, *names] for key, names in index.loose.items()],
         {name: size for name, size in index.sizes.items() if isfinite(size)},
         {
-            name: (one.gpu, one.gpus_per_node, one.link, one.fabric)
+            name: (
+                one.gpu,
+                one.gpus_per_node,
+                one.link,
+                one.fabric,
+                one.price_usd_per_hour / one.gpus_per_node,
+            )
             for name, one in instances_by_name().items()
             if name in index.instances
         },
@@ -100,7 +107,12 @@ def cnn_row(cnn: CnnCounts) -> dict[str, str | float]:
     """Return names and counts of a CNN as `cnn_rows` has them."""
     memory = {column: getattr(cnn.memory_per_image, column) for column in MEMORY_COLUMNS}
     known = {**vars(cnn), **cnn.counts, **memory}
-    return {name: known[name] for name in map(str, cnn_table())}
+    return {name: known[name] for name in _cnn_columns()}
+
+
+@cache
+def _cnn_columns() -> tuple[str, ...]:
+    return tuple(map(str, cnn_table()))
 
 
 def precision_rows() -> dict[str, dict[str, str | float]]:

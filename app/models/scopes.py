@@ -54,7 +54,7 @@ class ScopeHandling:
     features: Mapping[str, Feature]
     inputs: Inputs
     is_predictable: bool
-    advice: str = "export it to .xlsx, .py, .js, .c, .R, .jl, .tex or .json"
+    advice: str = "export it to .py, .js, .c, .R, .jl, .tex or .json"
     takes_names: bool = False
     covers_multi_gpu: bool = False
     row_counts: frozenset[str] = frozenset()
@@ -95,6 +95,11 @@ SCOPE_HANDLING: Mapping[str, ScopeHandling] = MappingProxyType(
         CUSTOM: _FEATURES_ALONE,
     }
 )
+
+
+def takes_runs(formula: Formula) -> bool:
+    """Return whether a formula is of whole runs, which page and workbook offer as choices."""
+    return handling(formula).inputs is Inputs.RUN
 
 
 def handling(formula: Formula) -> ScopeHandling:

@@ -23,6 +23,7 @@ from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.possible import lacking, link_family, newest_links
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.nearest import FILE, LETTERS
+from trainlaw.datasets.naming import NameIndex, naming_rules
 from trainlaw.formulas import Formula
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.formula_errors import error_lines
@@ -49,7 +50,7 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
             for name, row in precisions.items()
         },
         "LINKS": _links(),
-        "NAMES": {kind.lower(): vars(name_tables(kind)) for kind in ("GPU", "CNN")},
+        "NAMES": {kind.lower(): _names(kind) for kind in ("GPU", "CNN")},
         "LABELS": {name: label for name, label in usual_labels().items() if label in cnns},
         "MEASURED": _measured(),
         "ALGORITHMS": {
@@ -64,7 +65,7 @@ def page_tables(formula: Formula, names: set[str], said: set[str]) -> dict[str, 
 
 
 def _gpus(formula: Formula, names: set[str]) -> _Rows:
-    """Return the GPUs with the facts that sentences are about; facts that are 0 are left out."""
+    """Return the GPUs with the facts that sentences are about."""
     rows = _columns(gpu_rows(), names)
     for gpu in built_in_gpus().gpus:
         if gpu.gpu in rows:
@@ -77,7 +78,7 @@ def _gpus(formula: Formula, names: set[str]) -> _Rows:
                 "per_node": usual_server(gpu.gpu).gpus_per_node,
                 "fabric": usual_server(gpu.gpu).fabric,
                 "is_new": intervals_of(formula).is_new(gpu.generation),
-                **{name: value for name, value in facts.items() if isinstance(value, float) and value},
+                **{name: value for name, value in facts.items() if isinstance(value, float)},
             }
     return rows
 
@@ -100,9 +101,27 @@ def _measured() -> dict[str, dict[str, str]]:
 def _columns(table: Mapping[str, Mapping[str, Any]], names: set[str]) -> _Rows:
     """Return the named columns of a look-up table; unknown numbers are null."""
     return {
-        label: {name: null_for_nan(value) for name, value in row.items() if name in names}
+        label: {name: _short(value) for name, value in row.items() if name in names}
         for label, row in table.items()
     }
+
+
+def _short(value: Any) -> Any:
+    """Return null for an unknown number, and a whole one without a point."""
+    known = null_for_nan(value)
+    return int(known) if isinstance(known, float) and known.is_integer() else known
+
+
+def _names(kind: str) -> dict[str, Any]:
+    """Return the tables of names without the keys that the script makes of names and texts itself."""
+    tables, rules = name_tables(kind), NameIndex(kind, naming_rules(kind))
+    made: dict[str, set[str]] = {}
+    for name, texts in tables.exact.items():
+        for text in (name, *texts):
+            made.setdefault(rules.key(text), set()).add(name)
+    rented = {name: [*map(_short, row)] for name, row in tables.instances.items()}
+    keys = [[key, *names] for key, *names in tables.keys if len(names) > 1 or made.get(key) != {*names}]
+    return {**vars(tables), "keys": keys, "instances": rented}
 
 
 def _links() -> _Rows:

@@ -41,7 +41,7 @@ def page_html(formula: Formula) -> str:
     """
     if handling(formula).inputs is Inputs.FEATURES:
         check_retired("page", "custom")
-    return chosen_output(formula, "page", PAGES)
+    return chosen_output(formula, "page", _PAGES)
 
 
 def run_page_html(formula: Formula) -> str:
@@ -76,7 +76,7 @@ def run_page_html(formula: Formula) -> str:
 
 
 #: A formula of one layer has no page: the layers of all CNNs would not fit.
-PAGES = {Inputs.RUN: run_page_html}
+_PAGES = {Inputs.RUN: run_page_html}
 
 
 def _summary(formula: Formula) -> str:

@@ -1,8 +1,10 @@
 """The script of the page: tables to choose from, the formula as JavaScript, and its held-out errors."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -15,7 +17,6 @@ from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import (
     SETTING_COLUMNS,
-    STATED_LAUNCH,
     host_rows,
     used_base_columns,
 )
@@ -32,7 +33,6 @@ from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
-from trainlaw.formulas.printers import print_javascript
 from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.conformal import LEVEL
@@ -58,23 +58,9 @@ SCRIPT_FILES = (
     "page/custom_cnn",
     "page/start",
 )
-# Chosen by the user, so that no table of GPUs or CNNs has them.
-_CHOSEN = frozenset(
-    {
-        "batch_per_gpu",
-        "has_optimizer",
-        "has_input_copy",
-        "bytes_per_element",
-        "is_tensor_precision",
-        "has_fp32_dense",
-    }
-    | {"is_tuned", "is_channels_last", "is_bucketed", STATED_LAUNCH, "is_stack_channels_last"}
-    | {"is_stack_fused"}
-    | {"peak_flop_per_s", "n_gpus", "n_nodes", "gpus_per_node", "exchange_rounds"}
-    | {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
+_OF_LINKS = frozenset(
+    f"{place}_{fact}" for place in ("link", "network") for fact in ("byte_per_s", "s_per_byte", "latency_s")
 )
-_LINK_FACTS = ("byte_per_s", "s_per_byte", "latency_s")
-_OF_LINKS = frozenset(f"{place}_{fact}" for place in ("link", "network") for fact in _LINK_FACTS)
 # Inputs that are shown only for formulas with a term for them, with the base columns that they set.
 _OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "has_optimizer": ("has_optimizer",),
@@ -96,54 +82,18 @@ _LIMITED: Mapping[str, str] = {
     "price": "price_per_hour",
     "launch": "host_launch_s",
 }
-# Quantities and texts of the table of answers that `factsOf` of the script gives.
-_GIVEN = (
-    "single_gpu_time_s",
-    "added_s",
-    "is_undefined",
-    "gpu",
-    "generation",
-    "vendor",
-    "precision",
-    "has_fp32_dense",
-    "is_untrained_precision",
-    "is_other_precision",
-    "by_default",
-    "layout",
-    "has_layout",
-    "has_host_launch",
-    "n_cnn_notes",
-    "cnn_notes",
-    "rough",
-    "input_size_px",
-    "is_16_bit_float",
-    "is_bf16",
-    "nearest_batch",
-    "nearest_low_s",
-    "nearest_high_s",
-    "nearest_time_s",
-    "n_nodes",
-    "machine",
-    "algorithm",
-    "ways",
-    "is_scaled",
-    "class_factor",
-    "has_interval",
-    "epochs",
-    "iterations",
-    "training",
-    "price_per_hour",
-    "has_price",
-    "currency",
-    "price_origin",
-    "error_of_precision",
-    "error_of_architecture",
-    "stack",
-    "has_stack",
-    "is_stack_unknown",
-    "compilation",
-    "has_compilation",
+# Quantities that the script computes for the table of answers, besides those that `factsOf` gives.
+_TIMES = frozenset(
+    {"single_gpu_time_s", "added_s", "is_undefined", "n_nodes", "has_fp32_dense"}
+    | {"nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s"}
 )
+
+
+@cache
+def _made_by(function: str) -> frozenset[str]:
+    """Return the names of the quantities that a function of `law.js` makes."""
+    body = template_text("page/law.js").partition(f"const {function} =")[2].partition("\n};\n")[0]
+    return frozenset(re.findall(r"^ {4}(\w+)[:,]", body, re.MULTILINE))
 
 
 def script_of(formula: Formula) -> str:
@@ -157,15 +107,18 @@ def script_of(formula: Formula) -> str:
 
 def module_of(formula: Formula) -> str:
     """Return the script of a formula's page as a module that predicts from names; raises as `script_of`."""
-    return "\n".join([*_declared({"": formula}), *_files(MODULE_FILES)])
+    return "\n".join([*_declared({"": formula}, with_terms=False), *_files(MODULE_FILES)])
 
 
 def _files(names: Iterable[str]) -> Iterable[str]:
     return (template_text(f"{name}.js") for name in names)
 
 
-def _declared(laws: Mapping[str, Formula]) -> list[str]:
-    """Return the declarations of the tables, and of the formulas by name; "" is the one that is usual."""
+def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[str]:
+    """Return the declarations of the tables, and of the formulas by name; "" is the one that is usual.
+
+    with_terms : whether the terms of each formula are functions, too.
+    """
     formula = laws[""]
     specs = specs_of(laws.values())
     expressions = {spec.name: feature_expression(spec.name) for spec in specs}
@@ -173,7 +126,8 @@ def _declared(laws: Mapping[str, Formula]) -> list[str]:
     needed = {name for form in (*expressions.values(), all_reduce) for name in variables(form)}
     needed -= {SINGLE_GPU_TIME}
     lines = {name: _lines(law) for name, law in laws.items()}
-    base = needed - _CHOSEN - _OF_LINKS
+    indicators = {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
+    base = needed - (_made_by("columnsOf") - {"usual_launch_s"}) - _OF_LINKS - indicators
     tables = page_tables(formula, base, {name for each in lines.values() for name in spoken(each)})
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(base - known)
@@ -183,14 +137,24 @@ def _declared(laws: Mapping[str, Formula]) -> list[str]:
         )
     features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
     answers = {name: _answers(each) for name, each in lines.items()}
-    printed = {name: _law(law, formula, answers[name]) for name, law in laws.items()}
+    printed = {name: _law(law, formula, answers[name], with_terms) for name, law in laws.items()}
     shorter = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
     return [
-        *JAVASCRIPT.used_helpers("".join(answers.values())),
-        *(f"const {name} = {literal(table)};" for name, table in tables.items()),
+        *JAVASCRIPT.used_helpers("".join([features, *answers.values(), *printed.values()])),
+        *(f"const {name} = {_packed(table)};" for name, table in tables.items()),
         f"const FORMULA = {{...{literal(_facts(formula))},...{printed['']},features:[{features}],"
         f"allReduce:{_function(all_reduce)},others:{{{shorter}}}}};\nconst ANSWERS = FORMULA.answers;",
     ]
+
+
+def _packed(table: Mapping[str, Any]) -> str:
+    """Return a table as script; rows by name that all have the same columns are lists below one head."""
+    rows = list(table.values())
+    if not rows or not all(isinstance(row, Mapping) and row.keys() == rows[0].keys() for row in rows):
+        return literal(table)
+    return (
+        f"unpacked({literal([*rows[0]])},{literal({name: [*row.values()] for name, row in table.items()})})"
+    )
 
 
 def _all_reduce(formula: Formula) -> Expression:
@@ -209,7 +173,12 @@ def _lines(formula: Formula) -> tuple[Line, ...]:
     host = host_rows(formula, formula.expression)
     lines = tuple(replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
     features = {spec.name for spec in formula.used_features} | {item.name for item in formula.grouped}
-    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_GIVEN})
+    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_given(formula)})
+
+
+def _given(formula: Formula) -> frozenset[str]:
+    """Return the quantities of the table of answers that are neither columns nor facts of a GPU."""
+    return _made_by("factsOf") | _TIMES | precision_facts(formula, "fp32").keys()
 
 
 def _gpu_facts(formula: Formula) -> Iterable[str]:
@@ -220,7 +189,7 @@ def _gpu_facts(formula: Formula) -> Iterable[str]:
 
 def _answers(lines: Iterable[Line]) -> str:
     """Return the rows of the table of answers as an array of the script."""
-    return javascript_rows(printed_lines(lines, JAVASCRIPT, lambda name: f"v[{literal(name)}]"), literal)
+    return javascript_rows(printed_lines(lines, JAVASCRIPT, _place), literal)
 
 
 def literal(value: Any) -> str:
@@ -301,13 +270,13 @@ def _errors(formula: Formula) -> dict[str, Any]:
     }
 
 
-def _law(formula: Formula, first: Formula, answers: str) -> str:
+def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> str:
     """Return a formula of the page as script: functions, intervals, errors and answers.
 
     first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
     formula as script.
     """
-    parts, titles = parts_of(formula, formula.expression), titled_parts(formula)
+    parts, titles = parts_of(formula, formula.expression), titled_parts(formula) if with_terms else {}
     terms = (
         f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
     )
@@ -348,5 +317,10 @@ def _feature(spec: FeatureSpec, expression: Expression) -> str:
 
 
 def _function(expression: Expression) -> str:
-    """Return a printed function in a separate scope, since each brings its helper functions."""
-    return f"(() => {{\n{print_javascript(expression, 'compute')}return compute;\n}})()"
+    """Return a function of an object of quantities; its helper functions are declared once."""
+    names = {name: _place(name) for name in variables(expression)}
+    return f"(v) => {JAVASCRIPT.finite.format(a=JAVASCRIPT.write(JAVASCRIPT.known(expression), names))}"
+
+
+def _place(name: str) -> str:
+    return f"v.{name}" if name.isidentifier() else f"v[{literal(name)}]"

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from trainlaw.app.models.calibration import CalibratedLaw
-from trainlaw.app.models.scopes import formula_rows, handling
-from trainlaw.app.page.html import PAGES, page_html
+from trainlaw.app.models.scopes import formula_rows, takes_runs
+from trainlaw.app.page.html import page_html
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.book import workbook_bytes
 from trainlaw.datasets import RunTable
@@ -26,8 +26,8 @@ def write_calibration_files(
     command.
     """
     save_formula(law.formula, folder / "formula.json")
-    (folder / "formula.xlsx").write_bytes(workbook_bytes(law.formula))
-    if handling(law.formula).inputs in PAGES:
+    if takes_runs(law.formula):
+        (folder / "formula.xlsx").write_bytes(workbook_bytes(law.formula))
         (folder / "page.html").write_text(page_html(law.formula), encoding="utf-8")
     (folder / "calibration.csv").write_text(_runs_csv(law, given, runs), encoding="utf-8")
     facts = {

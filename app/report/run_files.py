@@ -14,6 +14,7 @@ import pandas as pd
 from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.front import LAW, front_csv
+from trainlaw.app.models.scopes import takes_runs
 from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import LIBRARIES, PATHS, definition_text
 from trainlaw.app.studies.result import StudyOutcome
@@ -37,7 +38,8 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     definition = _seen_from(folder, outcome.definition)
     (folder / "study.toml").write_text(definition_text(definition), encoding="utf-8")
     if not outcome.missing:
-        (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
+        if takes_runs(outcome.formula):
+            (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))
         (folder / "report.html").write_text(report_html(outcome), encoding="utf-8")
     written = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()

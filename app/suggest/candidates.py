@@ -31,8 +31,8 @@ from trainlaw.validate.bootstrap import drawn_rows
 from trainlaw.validate.design import Design, Representation, standardised_slopes
 from trainlaw.validate.refit import RefittedFormula
 
-# Formulas of the front that disagree usefully: within a quarter of the best loss on held-out groups, and few,
-# since each is fitted again to every resample.
+# Formulas of the front that disagree usefully: within a quarter of the least held-out error, and few, since
+# each is fitted again to every resample.
 _NEAR, _MOST = 1.25, 6
 
 
@@ -83,12 +83,12 @@ def _run_folder(given: Path | None, folder: Path) -> Path | None:
 
 
 def _near_best(path: Path, chosen: Formula) -> tuple[Formula, ...]:
-    """The formulas of a front.csv whose held-out loss is near the best one's, the best first."""
+    """The formulas of a front.csv whose held-out error is near the best one's, the best first."""
     if not path.is_file():
         return ()
     _, rows = read_csv(path)
     try:
-        held_out = {row["formula"].lstrip("'"): float(row["validation_loss"] or "inf") for row in rows}
+        held_out = {row["formula"].lstrip("'"): float(row["held_out_percent"] or "inf") for row in rows}
     except (KeyError, ValueError, AttributeError):
         raise InputError(f"{path}: expected the front.csv of a study, got another table") from None
     nearest = sorted(held_out, key=lambda text: held_out[text])[:_MOST]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
 from trainlaw.app.models.front import FrontRow, front_table
+from trainlaw.app.models.scopes import takes_runs
 from trainlaw.app.models.stated_error import evolution_sentence, headline
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.result import StudyOutcome
@@ -42,6 +43,7 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
     files = [name for name in RUN_FILES if not outcome.missing or name not in SLOW_FILES]
+    files = [name for name in files if name != "formula.xlsx" or takes_runs(outcome.formula)]
     written = f"{folder}: {', '.join(files)} ({seconds_text(seconds)})"
     more = "symbols, terms, architectures, GPUs and all other metrics: report.html" * (not outcome.missing)
     parts += ["", written, *([more] if more else [])]

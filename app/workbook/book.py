@@ -5,7 +5,6 @@ from trainlaw.app.models.scopes import Inputs, chosen_output
 from trainlaw.app.sheets.book_plan import BookPlan
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.errors_sheet import write_errors
-from trainlaw.app.workbook.features_book import features_workbook_plan
 from trainlaw.app.workbook.formula_sheet import write_formula
 from trainlaw.app.workbook.gpu_sheets import write_all_gpus
 from trainlaw.app.workbook.lookup_sheets import write_cnns, write_gpus
@@ -19,14 +18,9 @@ from trainlaw.formulas import Formula
 def workbook_plan(formula: Formula) -> BookPlan:
     """Return all sheets of the workbook of a formula, by its scope.
 
-    Raises InputError where a feature cannot be computed from GPU, CNN and inputs.
+    Raises InputError where the scope has no workbook, or a feature does not follow from GPU, CNN and inputs.
     """
-    plans = {
-        Inputs.RUN: _run_plan,
-        Inputs.LAYERS: features_workbook_plan,
-        Inputs.FEATURES: features_workbook_plan,
-    }
-    return chosen_output(formula, "workbook", plans)
+    return chosen_output(formula, "workbook", _WORKBOOKS)
 
 
 def _run_plan(formula: Formula) -> BookPlan:
@@ -47,6 +41,10 @@ def _run_plan(formula: Formula) -> BookPlan:
     write_notes(book, model)
     write_prediction(prediction, model, said)
     return book
+
+
+# A formula of single layers or of a user's own features has no workbook: its inputs are no choices of a list.
+_WORKBOOKS = {Inputs.RUN: _run_plan}
 
 
 def workbook_bytes(formula: Formula) -> bytes:

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.book_plan import SheetWriter
-from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, offered, row_named
-from trainlaw.app.workbook.model import FIRST, PREFIX, Model, cell_name, fact, is_listed
+from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, has_all, offered
+from trainlaw.app.workbook.model import FIRST, PREFIX, Model, cell_name, fact, is_listed, of_instance
 from trainlaw.app.workbook.notes_sheet import ANY_OTHER, IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
 from trainlaw.app.workbook.spellings import said_count
 from trainlaw.datasets.files.limits import limits
+from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 
 
@@ -40,14 +41,19 @@ _NUMBERS = {
     "host_launch": _of_limit("host_launch_s", 1e6),
     "flag": _Number(("integer", 0, 1), "OR({c}=0,{c}=1)", "enter 1 or 0"),
 }
-# Yellow cells that only some formulas need, by the base columns that need them.
-_NEEDED_BY = {
+#: Yellow cells that only some formulas need, by the base columns that need them.
+NEEDED_BY = {
     **{name: {name} for name in ("has_optimizer", "has_input_copy", "is_bucketed")},
     "is_tuned": {"is_tuned", "is_stack_channels_last", "is_stack_fused"},
     "layout_choice": {"is_channels_last", "is_stack_channels_last"},
     "stack_choice": {"is_stack_channels_last", "is_stack_fused"},
     "host_launch_us": {"stated_launch_s"},
 }
+
+
+#: Cell formulas of what a GPU may lack: `LACKS` of `lookup_sheets.py`.
+ASKED_LINK = 'IF(tl_n_gpus>tl_n_nodes,tl_link,"none")'
+ASKED_TUNED = 'IF(tl_is_tuned=1,"tuned","none")'
 
 
 class Choice(NamedTuple):
@@ -78,7 +84,9 @@ def write_choices(sheet: SheetWriter, choices: Sequence[Choice], row: int) -> in
         _write_entry(sheet, row, choice)
         sheet.text(row, 2, choice.unit, "unit")
         fault = f'IFERROR({choice.offer},"{choice.fault}")' if choice.offer else f'"{choice.fault}"'
-        sheet.formula(row, 3, f'IF({choice.valid},"{choice.note}",{fault})', choice.note, "note")
+        sheet.formula(
+            row, 3, f'IF(IFERROR({choice.valid},FALSE),"{choice.note}",{fault})', choice.note, "note"
+        )
         sheet.plan.expected[row, 3] = choice.note
         sheet.define(cell_name(choice.name), row, 1)
         row += 1
@@ -112,7 +120,7 @@ def usual_choices(model: Model) -> list[Choice]:
         ),
         _named("gpu", "GPU", FIRST.gpu),
         precision,
-        gpus._replace(computed=said_count("tl_gpu_choice", row_named("gpu", "tl_gpu_choice"))),
+        gpus._replace(computed=f"{said_count('tl_gpu_choice')}*{of_instance('gpus', '1')}"),
         _number(
             "images",
             "images" if model.is_forward else "images per epoch",
@@ -133,13 +141,12 @@ def rare_choices(model: Model) -> list[Choice]:
     several = [] if model.is_forward else _several_gpu_choices()
     rows = [*several, *_software_choices(model), *_group_choices(model)]
     rows.append(_listed("order", "rank GPUs by", ORDERS[0], "of sheet Ranking; prices: sheet GPUs"))
-    return [row for row in rows if row.name not in _NEEDED_BY or used & _NEEDED_BY[row.name]]
+    return [row for row in rows if row.name not in NEEDED_BY or used & NEEDED_BY[row.name]]
 
 
 def _possible(choice: Choice, asked: str, fault: str) -> Choice:
     """Return a choice that is also not valid where the GPU lacks what is asked for, a cell formula."""
-    lacking = fact("gpu", f'"{LACKS}"')
-    has = f'ISERROR(FIND(";"&{asked}&";",{lacking}))'
+    has = has_all([asked], fact("gpu", f'"{LACKS}"'))
     return choice._replace(valid=f"AND({choice.valid},{has})", fault=fault)
 
 
@@ -179,11 +186,13 @@ def _or_empty(choice: Choice) -> Choice:
 def _several_gpu_choices() -> list[Choice]:
     note = "empty: as many as usual servers are"
     nodes = _or_empty(_number("nodes", "number of nodes", math.nan, note, "nodes", kind="n_nodes"))
-    shared = f"IF({nodes.valid},IF(ISNUMBER(tl_n_gpus),MOD(tl_n_gpus,tl_n_nodes)=0,FALSE),FALSE)"
-    fault = "enter a whole number of which the number of GPUs is a multiple"
+    spread = f"AND(MOD(tl_n_gpus,tl_n_nodes)=0,tl_n_gpus/tl_n_nodes<={MOST_GPUS_PER_NODE})"
+    shared = f"IF({nodes.valid},IF(ISNUMBER(tl_n_gpus),{spread},FALSE),FALSE)"
+    fault = f"enter a number of nodes that share the GPUs evenly, at most {MOST_GPUS_PER_NODE} on each"
+    link = _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "links")
     return [
         nodes._replace(valid=shared, fault=fault),
-        _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "links"),
+        _possible(link, ASKED_LINK, "choose one that this GPU has, from the list"),
         _listed("network", "fabric between nodes", USUAL_FABRIC, "for two or more nodes", "networks"),
         _listed("algorithm", "all-reduce algorithm", FIRST.algorithm, "for two or more GPUs"),
         _flag("is_bucketed", "gradients in buckets", 1.0, "0: each tensor alone"),
@@ -194,7 +203,7 @@ def _software_choices(model: Model) -> list[Choice]:
     compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
     compiler = _possible(compiler, "tl_compilation", "choose one that this GPU has, from the list")
     tuned = _flag("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels")
-    tuned = _possible(tuned, 'IF(tl_is_tuned=1,"tuned","none")', "enter 0, or 1 for a GPU of NVIDIA")
+    tuned = _possible(tuned, ASKED_TUNED, "enter 0, or 1 for a GPU of NVIDIA")
     note = "by trainlaw profile --host; empty: as usual for the GPU's year"
     launch = _number("host_launch_us", "host launch time per layer", math.nan, note, "us", kind="host_launch")
     return [

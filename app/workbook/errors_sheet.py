@@ -9,7 +9,6 @@ from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.model import Model, is_listed, new_sheet, option
 from trainlaw.formulas import Formula
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.bootstrap import mean_interval
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.error_table import BY_CNN, BY_GPU, METRIC_TITLES
 from trainlaw.validate.formula_errors import (
@@ -50,7 +49,6 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
         for metric, title in METRIC_TITLES.items()
     ]
     row = sheet.table(start, Table.of(["overall, %", *titles], overall, "percent")) + 1
-    row = _mean_intervals(sheet, formula, row)
     sheet.text(row, 0, evolution_sentence(carried_errors(formula)), "note")
     row += 2
     for level, title in ((BY_CNN, "architecture"), (BY_GPU, "GPU group")):
@@ -145,17 +143,3 @@ def is_known_generation(formula: Formula, generation: str) -> str:
     if not seen:
         return "1" if seen is None else "0"
     return f"IF({is_listed(generation, 'options_generation')},1,0)"
-
-
-def _mean_intervals(sheet: SheetWriter, formula: Formula, row: int) -> int:
-    """Write the mean error over GPU groups and over architectures with its interval; return the next row."""
-    sheet.heads(row, [f"mean error of {OURS}, %", "mean", f"{100 * LEVEL:g} % from", "to", "groups"])
-    for level, title in ((BY_GPU, "over GPU groups"), (BY_CNN, "over architectures")):
-        errors = [line.errors[OURS] for line in error_lines(formula, level) if OURS in line.errors]
-        if len(errors) > 1:
-            row += 1
-            sheet.text(row, 0, title)
-            for column, value in enumerate(mean_interval(errors, LEVEL), start=1):
-                sheet.number(row, column, value, "percent")
-            sheet.number(row, 4, len(errors))
-    return row + 2

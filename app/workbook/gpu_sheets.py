@@ -11,6 +11,7 @@ from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.book_plan import BookPlan, Chart
 from trainlaw.app.workbook.cell_tables import CellTable, Head, write_best_first
+from trainlaw.app.workbook.choices import ASKED_LINK, ASKED_TUNED, NEEDED_BY
 from trainlaw.app.workbook.errors_sheet import (
     class_factor,
     interval_class,
@@ -19,9 +20,11 @@ from trainlaw.app.workbook.errors_sheet import (
 )
 from trainlaw.app.workbook.formula_sheet import link_formula, unit_text
 from trainlaw.app.workbook.lookup_sheets import (
+    LACKS,
     Rows,
     gpu_fact_letters,
     gpu_table_rows,
+    has_all,
     listed_price,
     usable_price,
 )
@@ -57,6 +60,9 @@ NAME = "All GPUs"
 SPARE = 24  # rows for GPUs that the user adds
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 _NAMED = '{@gpu}<>""'
+# A table that compares GPUs has one host for all of them, as that of `trainlaw predict --all-gpus` has.
+SLOWEST = "tl_slowest_launch_s"
+_SAME_HOST, _LEFT_OUT = "All on one host: ", " GPUs are left out, which lack what is chosen: sheet All GPUs."
 _HEADS = {key: Head(*row) for key, row in TABLES["ranking"].items()}
 
 
@@ -70,12 +76,19 @@ def write_all_gpus(book: BookPlan, model: Model) -> None:
     _add_speed_and_memory(table, model)
     _add_costs(table, model)
     ranking = new_sheet(book, "Ranking", widths=[head.width for head in _HEADS.values()])
+    launch = 1e6 * max(table.numbers(LAUNCH)) if LAUNCH in table.columns else 0.0
+    left_out = f'COUNTIF({table.span("left_out")},"?*")'
+    parts = [f'"{_SAME_HOST}"', f"ROUND(1000000*{SLOWEST},0)", '" µs per layer. "'] if launch else []
+    text = "&".join([*parts, left_out, f'"{_LEFT_OUT}"'])
+    said = f"{_SAME_HOST}{launch:.0f} µs per layer. " * bool(launch) + f"0{_LEFT_OUT}"
+    ranking.formula(1, 7, text, said, "note")
     write_best_first(ranking, table, _HEADS, 2, table.count)
     labels, times, below, above = map(list(_HEADS).index, ("gpu", "time_s", "below", "above"))
     title = f"Time on the {_CHARTED} best GPUs, with the {100 * LEVEL:g} % interval"
     place, last = len(_HEADS) + 1, 2 + _CHARTED
     ranking.plan.charts.append(Chart(2, place, title, "ms", labels, times, 3, last, (below, above)))
     table.write(book)
+    book.names[SLOWEST] = f'MAX(INDEX(tl_gpu_table,0,MATCH("{LAUNCH}",tl_gpu_columns,0)))'
 
 
 def _with_facts(model: Model) -> CellTable:
@@ -94,18 +107,30 @@ def _with_facts(model: Model) -> CellTable:
     table = CellTable(NAME, len(rows), len(rows) + SPARE, facts, words=TABLES["all_gpus"])
     table.add("gpu", 'IF(GPUs!$A{row}="","",GPUs!$A{row})', list(rows))
     _add_precision(table, model, rows)
-    if model.is_forward and LAUNCH in model.base_columns:
-        left, place = option("compilation", "launches_left"), table.place(LAUNCH)
-        text = f'IF({place}="","",{place}*{left})'
-        table.add(LAUNCH, text, table.numbers(LAUNCH), ("launch time of usual hosts", "s", "seconds"))
+    if LAUNCH in model.base_columns:
+        left = f"*{option('compilation', 'launches_left')}" if model.is_forward else ""
+        slowest = np.full(len(rows), np.nanmax(table.numbers(LAUNCH)))
+        table.add(LAUNCH, f'IF({_NAMED},{SLOWEST}{left},"")', slowest)
     _add_links(table, model, [str(row["link"]) or NO_LINK for row in rows.values()])
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
-    count = f"IF(COUNT({','.join(cells)})={len(cells)},1,0)" if cells else "1"
+    counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
+    has = has_all(_asked(model), f"GPUs!${letters[LACKS]}{{row}}")
+    table.add("left_out", f'IF({_NAMED},IF({has},"","lacks what is chosen"),"")', [])
     complete = np.all(np.isfinite([table.numbers(name) for name in needed]), axis=0)
     known = np.broadcast_to(complete.astype(float), len(rows))
-    table.add("known", f'IF({_NAMED},{count},"")', known)
+    table.add("known", f'IF({_NAMED},IF(AND({counted},{{@left_out}}=""),1,0),"")', known)
     return table
+
+
+def _asked(model: Model) -> list[str]:
+    """Return cell formulas of what is chosen and a GPU may lack."""
+    of_scope = "tl_compilation" if model.is_forward else ASKED_LINK
+    return [
+        "{@precision}",
+        of_scope,
+        *([ASKED_TUNED] if NEEDED_BY["is_tuned"] & {*model.base_columns} else []),
+    ]
 
 
 def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:

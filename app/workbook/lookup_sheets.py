@@ -2,17 +2,19 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.models.lookup_tables import cnn_label, cnn_row, cnn_rows, gpu_rows, usual_labels
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import PREFIX, TABLES, new_sheet
-from trainlaw.app.workbook.spellings import further_names, key_formula, machines, sheet_key, without_count
-from trainlaw.datasets import CnnCounts, Gpu, built_in_gpus
+from trainlaw.app.workbook.spellings import further_names, key_formula, sheet_key, without_count
+from trainlaw.datasets import CnnCounts, Gpu, find_gpu
 from trainlaw.datasets.files.limits import limits
-from trainlaw.datasets.hardware.possible import lacking
+from trainlaw.datasets.hardware.links import links
+from trainlaw.datasets.hardware.possible import has_link, lacking
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.formulas import Formula
 from xlsxwriter.utility import xl_col_to_name
@@ -21,10 +23,8 @@ SPARE_ROWS = 1000  # rows that look-ups cover, so that the user can add rows
 HEAD = 3  # row of the header of each table
 #: Column with further names of a row, each between two semicolons, without what no name needs to be found.
 NAMES = "further_names"
-#: Column with the precisions and software that a GPU lacks, each between two semicolons.
+#: Column with the precisions, software and links that a GPU lacks, each between two semicolons.
 LACKS = "lacks"
-#: Column with the instances of clouds that have several of a GPU, as `machines` has them.
-MACHINES = "machines"
 #: Headings of the list of GPUs: names of no GPU, so that each group can be found in the drop-down.
 HEADING = "\u2014 "
 MEASURED, NEVER_MEASURED, PROCESSORS = (
@@ -45,29 +45,28 @@ def gpu_table_rows(formula: Formula) -> dict[str, dict[str, object]]:
     They are sorted by name, below a heading for each group: generations with training runs of the formula,
     without, and CPUs.
     """
-    gpus, specifications = built_in_gpus().gpus, gpu_rows()
-    names, rented = further_names("gpu", {name: name for name in specifications}), machines()
     seen = formula.provenance.get("generations")
-    groups: dict[str, list[Gpu]] = {MEASURED: [], NEVER_MEASURED: [], PROCESSORS: []}
-    for gpu in sorted(gpus, key=lambda gpu: natural_key(gpu.gpu)):
-        measured = seen is None or gpu.generation in seen
-        group = PROCESSORS if gpu.device != "GPU" else MEASURED if measured else NEVER_MEASURED
-        if gpu.gpu in specifications:
-            groups[group].append(gpu)
+    groups: dict[str, dict[str, dict[str, object]]] = {MEASURED: {}, NEVER_MEASURED: {}, PROCESSORS: {}}
+    for name, row in _gpu_rows_by_name().items():
+        measured = seen is None or row["generation"] in seen
+        group = PROCESSORS if row["device"] != "GPU" else MEASURED if measured else NEVER_MEASURED
+        groups[group][name] = row
     rows: dict[str, dict[str, object]] = {}
-    for heading, members in groups.items():
-        known = {
-            gpu.gpu: _gpu_row(gpu, specifications[gpu.gpu])
-            | {NAMES: names.get(gpu.gpu, ""), MACHINES: rented.get(gpu.gpu, "")}
-            for gpu in members
-        }
-        empty = next(iter(known.values()), {})
-        if known:
-            rows[heading] = {
-                name: "" if isinstance(value, str) else math.nan for name, value in empty.items()
-            }
+    for heading, known in groups.items():
+        for row in list(known.values())[:1]:
+            rows[heading] = {name: "" if isinstance(value, str) else math.nan for name, value in row.items()}
         rows |= known
     return rows
+
+
+@cache
+def _gpu_rows_by_name() -> dict[str, dict[str, object]]:
+    specifications = gpu_rows()
+    names = further_names("gpu", {name: name for name in specifications})
+    return {
+        name: _gpu_row(find_gpu(name), specifications[name]) | {NAMES: names.get(name, "")}
+        for name in sorted(specifications, key=natural_key)
+    }
 
 
 def _gpu_row(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object]:
@@ -78,7 +77,7 @@ def _gpu_row(gpu: Gpu, specifications: Mapping[str, object]) -> dict[str, object
         "server_gpus": float(server.gpus_per_node),
         "fabric": server.fabric,
         **specifications,
-        LACKS: f";{';'.join(lacking(gpu))};",
+        LACKS: f";{';'.join((*lacking(gpu), *(name for name in links() if not has_link(gpu, name))))};",
     }
 
 
@@ -93,6 +92,14 @@ def usable_price(cell: str, empty: str = '""') -> str:
     return (
         f"IF(ISNUMBER({cell}),IF(AND({cell}>={limit.least:g},{cell}<={limit.most:g}),{cell},{empty}),{empty})"
     )
+
+
+def has_all(asked: Iterable[str], lacked: str) -> str:
+    """Return the cell formula of whether a GPU has all that is asked for.
+
+    asked : cell formulas of precisions, software and links. lacked : of the column `LACKS` of the GPU.
+    """
+    return "AND(" + ",".join(f'ISERROR(FIND(";"&{one}&";",{lacked}))' for one in asked) + ")"
 
 
 def gpu_fact_letters(formula: Formula) -> dict[str, str]:
@@ -111,6 +118,7 @@ def natural_key(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
+@cache
 def cnn_table_rows() -> dict[str, dict[str, object]]:
     """Return the rows of sheet CNNs by label, sorted by name and size; names stand at the usual size."""
     names = further_names("cnn", usual_labels())
@@ -224,6 +232,5 @@ def _define_look_up(sheet: SheetWriter, kind: str, header: list[str], head: int,
     names[f"tl_{kind}s"] = labels
     # A range that grows with the rows, so that a drop-down lists added rows but no empty ones.
     names[f"tl_{kind}s_listed"] = f"{sheet.name}!$A${top}:INDEX({labels},COUNTA({labels}))"
-    for column, name in ((NAMES, "names"), (MACHINES, "machines")):
-        if column in header:
-            sheet.define_range(f"tl_{kind}_{name}", header.index(column), head + 1, head + count)
+    if NAMES in header:
+        sheet.define_range(f"tl_{kind}_names", header.index(NAMES), head + 1, head + count)

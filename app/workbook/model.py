@@ -331,6 +331,15 @@ def option(kind: str, column: str, row: str = "") -> str:
     return f"INDEX(tl_options_{column},MATCH({row or PREFIX + kind},tl_options_{kind},0))"
 
 
+def of_instance(column: str, usual: str) -> str:
+    """Return the cell formula of a column of the instance that the text of the GPU names, else `usual`.
+
+    >>> of_instance("gpus", "1")
+    'IF(tl_instance_row=0,1,INDEX(tl_options_instance_gpus,MAX(tl_instance_row,1)))'
+    """
+    return f"IF(tl_instance_row=0,{usual},INDEX(tl_options_instance_{column},MAX(tl_instance_row,1)))"
+
+
 def with_groups_as_features(formula: Formula) -> Formula:
     """Return a formula whose grouped constants are features, so that each stays in the expression."""
     grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)

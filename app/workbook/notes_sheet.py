@@ -1,6 +1,6 @@
 """The sheet Notes: where other answers are, the origin of the formula, tables behind the choices."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -8,18 +8,17 @@ import numpy as np
 from trainlaw.app.answers.facts import Fact, precision_facts
 from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.terms import terms_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.lookup_sheets import write_look_up_table
 from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, new_sheet, values_of
+from trainlaw.app.workbook.spellings import instance_rows
 from trainlaw.datasets import link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.runs import COMPILATIONS, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Formula
 from trainlaw.formulas.printers import split_for_excel
-from xlsxwriter.utility import xl_rowcol_to_cell
 
 OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
@@ -28,6 +27,15 @@ IMPLIED = "as the other choices imply"
 BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
 NO, YES = NO_YES = ("no", "yes")
 _AGREEMENT = "1E-9"
+_OF_INSTANCE = (
+    "instance",
+    "instance_name",
+    "instance_gpu",
+    "instance_gpus",
+    "instance_link",
+    "instance_fabric",
+    "instance_price",
+)
 _NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 
 
@@ -65,43 +73,26 @@ def _write_self_check(sheet: SheetWriter, row: int, model: Model) -> int:
     sheet.text(row, 0, "Self-check", "section")
     names = [spec.name for spec in formula.used_features]
     numbers = dict(zip(names, model.first_choice.matrix(names)[0].tolist(), strict=True)) if names else {}
-    places = {name: xl_rowcol_to_cell(row + 1 + line, 1, True, True) for line, name in enumerate(numbers)}
     for line, (name, value) in enumerate(numbers.items(), start=row + 1):
         sheet.line(line, name, value)
-    first = row + 1 + len(numbers)
-    last, total, end = _write_terms(sheet, formula, numbers, places, first)
-    sheet.line(last + 1, "sum computed by trainlaw [s]", total)
-    here = f"SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
-    equal = f"ABS({here}/{xl_rowcol_to_cell(last + 1, 1)}-1)<{_AGREEMENT}"
+    start = row + 1 + len(numbers)
+    places = {name: _step_cell(row, line) for line, name in enumerate(numbers, start=1)}
+    cells = split_for_excel(formula.ungrouped, places, partial(_step_cell, start))
+    known = {name: np.array([value]) for name, value in numbers.items()}
+    texts = [*(text for _, text in cells.helpers), cells.formula]
+    for line, (text, part) in enumerate(
+        zip(texts, [*cells.expressions, formula.ungrouped], strict=True), start
+    ):
+        sheet.line(line, f"step {line - start + 1}", float(values_of(part, known)[0]), formula=text)
+    last = start + len(texts) - 1
+    sheet.line(last + 1, "time computed by trainlaw [s]", float(values_of(formula.ungrouped, known)[0]))
+    equal = f"ABS({_step_cell(last, 0)}/{_step_cell(last, 1)}-1)<{_AGREEMENT}"
     sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")
-    return end + 1
+    return last + 4
 
 
 def _step_cell(start: int, index: int) -> str:
     return f"$B${start + index + 1}"
-
-
-def _write_terms(
-    sheet: SheetWriter, formula: Formula, values: Mapping[str, float], places: Mapping[str, str], row: int
-) -> tuple[int, float, int]:
-    """Write the terms over the cells `places`, the steps of long ones three rows below them.
-
-    Returns the last row of terms, their sum in s, and the next free row.
-    """
-    terms = terms_of(formula)
-    lines: list[tuple[str, str, float]] = []
-    steps: list[tuple[str, str, float]] = []
-    for number, term in enumerate(terms, start=1):
-        start = row + len(terms) + 4 + len(steps)
-        cells = split_for_excel(term, places, partial(_step_cell, start))
-        known = {name: np.array([value]) for name, value in values.items()}
-        for (_, text), part in zip(cells.helpers, cells.expressions, strict=True):
-            steps.append((f"step of term {number}", text, float(values_of(part, known)[0])))
-        lines.append((f"term {number}, computed here [s]", cells.formula, float(values_of(term, known)[0])))
-    for first, texts in ((row, lines), (row + len(terms) + 4, steps)):
-        for line, (title, text, value) in enumerate(texts, start=first):
-            sheet.line(line, title, value, formula=text)
-    return row + len(lines) - 1, sum(value for *_, value in lines), row + len(terms) + 4 + len(steps)
 
 
 class _ChoiceTable(NamedTuple):
@@ -148,6 +139,7 @@ def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
         yield _algorithms(model)
     for title, items in lists.items():
         yield _ChoiceTable([title], [[item] for item in items])
+    yield _ChoiceTable(_OF_INSTANCE, instance_rows(), style="money")
     for constant in formula.grouped:
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
         heads = [f"group_{constant.name}", f"of_{constant.name}"]

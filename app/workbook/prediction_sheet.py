@@ -27,6 +27,7 @@ from trainlaw.app.workbook.model import (
     first_interval_factor,
     fits_cell,
     new_sheet,
+    of_instance,
     values_of,
 )
 from trainlaw.app.workbook.notes_sheet import IMPLIED, OWN_LINK, USUAL_FABRIC, YES
@@ -38,6 +39,7 @@ from trainlaw.app.workbook.sentences import (
     chosen_gpu_fact,
     implied_stack,
 )
+from trainlaw.app.workbook.spellings import key_formula, without_count
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.hardware.servers import usual_server
@@ -98,7 +100,7 @@ def write_prediction(sheet: SheetWriter, model: Model, said: Said) -> None:
     notes = _sentences(NOTE, said.notes, _NOTES)
     warnings = _sentences(WARNING, said.warnings, _WARNINGS, NONE_SAID)
     valid = f"AND({','.join(choice.valid for choice in (*usual, *rare))})"
-    shown = f'IF({valid},"{ENTRIES}","{FAULTS}")'
+    shown = f'IF(IFERROR({valid},FALSE),"{ENTRIES}","{FAULTS}")'
     entries = _Result("entries", shown, ENTRIES, name="entries", expected=ENTRIES)
     lines = [entries, *warnings, *notes, _setup(said.setups), _calibration()]
     row = _write_results(sheet, max(left, right) + 1, _LEFT, "Warnings and notes", lines)
@@ -198,6 +200,10 @@ def _used(model: Model) -> list[_Result]:
     """Return the meaning of the choices: names as sheets GPUs and CNNs have them, and the usual entries."""
     names = ("default_precision", "link", "fabric", "server_gpus")
     usual = {name: chosen_gpu_fact(name) for name in names}
+    rented = {"link": "link", "fabric": "fabric", "server_gpus": "gpus"}
+    for name, column in rented.items():
+        own = of_instance(column, '""')
+        usual[name] = f'IF({own}="",{usual[name]},{own})'
     choice = "tl_precision_choice"
     default = f'"{model.first_precision}"' if model.is_forward else usual["default_precision"]
     precision = f'IF({choice}="{model.default_precision}",{default},{choice})'
@@ -209,7 +215,11 @@ def _used(model: Model) -> list[_Result]:
     def used(title: str, text: str, value: str, name: str) -> _Result:
         return _Result(title, f'IFERROR({text},"{UNCLEAR}")', value, name=name)
 
+    key = key_formula("gpu", without_count("tl_gpu_choice"))
     lines = [
+        _Result(
+            "row of the instance", f"IFERROR(MATCH({key},tl_options_instance,0),0)", 0.0, name="instance_row"
+        ),
         used("CNN in use", _meant("cnn"), cnn_label(*FIRST.cnn), "cnn"),
         used("GPU in use", _meant("gpu"), FIRST.gpu, "gpu"),
         used("precision in use", precision, model.first_precision, "precision"),
@@ -282,7 +292,7 @@ def _behind(model: Model) -> list[_Result]:
 
 def _costs(model: Model) -> list[_Result]:
     """Return the lines on the price of the GPU, and on the cost of all epochs or images."""
-    price = usable_price(chosen_gpu_fact("price_usd_per_hour"), f'"{NO_PRICE}"')
+    price = usable_price(of_instance("price", chosen_gpu_fact("price_usd_per_hour")), f'"{NO_PRICE}"')
     listed = listed_price(FIRST.gpu)
     epochs = 1.0 if model.is_forward else FIRST.epochs
     cost = model.seconds * _STEPS / 3600.0 * listed * epochs

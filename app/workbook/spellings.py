@@ -7,7 +7,6 @@ among spellings that mean a row for sure by `NameIndex`.
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
-from trainlaw.app.workbook.model import PREFIX
 from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.cnns.names import names_of_cnns
 from trainlaw.datasets.hardware.instances import instances
@@ -74,14 +73,25 @@ def further_names(kind: str, labels: Mapping[str, str]) -> dict[str, str]:
     return {label: f";{';'.join(of_row)};" for label, of_row in spelled.items()}
 
 
-def machines() -> dict[str, str]:
-    """Return the keys of instances with several GPUs by GPU, each with that number: ";p4d24xlarge=08;"."""
-    found: dict[str, str] = {}
-    for one in instances():
-        if one.gpus_per_node > 1:
-            text = f"{sheet_key('gpu', one.instance)}={one.gpus_per_node:02};"
-            found[one.gpu] = found.get(one.gpu, ";") + text
-    return found
+def instance_rows() -> list[list[str | float]]:
+    """Return the key, name, GPU, number of GPUs, link, fabric and price of a GPU of each cloud's instance.
+
+    An instance whose key is that of its GPU has that one's price.
+    """
+    gpus = {sheet_key("gpu", gpu.gpu) for gpu in built_in_gpus().gpus}
+    return [
+        [
+            sheet_key("gpu", one.instance),
+            f"{one.provider} {one.instance}",
+            one.gpu,
+            float(one.gpus_per_node),
+            one.link,
+            one.fabric,
+            one.price_usd_per_hour / one.gpus_per_node,
+        ]
+        for one in instances()
+        if sheet_key("gpu", one.instance) not in gpus
+    ]
 
 
 def without_count(text: str) -> str:
@@ -89,15 +99,9 @@ def without_count(text: str) -> str:
     return f'IF(ISNUMBER({_before_x(text)}),MID({text},FIND("x",LOWER({text}))+1,99),{text})'
 
 
-def said_count(choice: str, row: str) -> str:
-    """Return the cell formula of how many GPUs the text of a choice says, 1 where it says none.
-
-    row : cell formula of the row of the GPU.
-    """
-    listed = f"INDEX({PREFIX}gpu_machines,{row})"
-    key = f'";"&{key_formula("gpu", choice)}&"="'
-    of_instance = f"VALUE(MID({listed},FIND({key},{listed})+LEN({key}),2))"
-    return f"IFERROR({_before_x(choice)},IFERROR({of_instance},1))"
+def said_count(choice: str) -> str:
+    """Return the cell formula of the number before the name in the text of a choice, else 1."""
+    return f"IFERROR({_before_x(choice)},1)"
 
 
 def _before_x(text: str) -> str:

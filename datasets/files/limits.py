@@ -34,7 +34,8 @@ class Limit:
         """Return whether a value is such a number; True and False are none."""
         if isinstance(value, bool) or not isinstance(value, Integral if self.is_whole else Real):
             return False
-        return self.least <= float(value) <= self.most
+        # Compared as it is: a whole number may be longer than a float holds.
+        return bool(self.least <= value <= self.most)  # type: ignore[operator]  # Real declares no <= with float
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.kernel_calls import Packed
-from trainlaw.formulas import InputError, RowSums
+from trainlaw.formulas import InputError
 
 CONSTANT, VARIABLE, WEIGHTED, FIRST_OPERATOR = 0, 1, 2, 3
 SQUARES, HUBER, SOFT_L1 = 0, 1, 2
@@ -70,36 +70,22 @@ class Columns(Packed):
 
 
 class Rows(NamedTuple):
-    """The data and the loss.
+    """The data and the loss: rows are sorted by group and cut into blocks.
 
-    Observations are sorted by group and cut into chunks. Usually each observation is one row of the table and
-    each chunk one block of rows. Where formulas are summed over rows (`summed`), a chunk has several blocks,
-    and an observation is the sum over its entries, count times row.
-
-    columns : float64 (n_columns, n_rows), rows in the order used here, then `padded` with ones. block_start :
-    int64 (n_blocks + 1,), rows. target : float64 (n_observations,), its logarithm where `logarithmic`. scale
-    : float64 (n_observations,), factor of a difference. weight : float64 (n_observations,), sum 1.
-    group_start : int64 (n_groups + 1,), observations. group_weight : float64 (n_groups,), sums of `weight`.
-    chunk_start : int64 (n_chunks + 1,), observations. chunk_block : int64 (n_chunks + 1,), blocks.
-    entry_start : int64 (n_blocks + 1,). entry_row, entry_place : int64 (n_entries,), row in its block and
-    observation in its chunk. entry_count : float64 (n_entries,). robust : 0 squares, 1 Huber, 2 soft L1,
-    bending at `width`.
+    columns : float64 (n_columns, n_rows), rows in the order used here, then `padded` with ones. target :
+    float64 (n_rows,), its logarithm where `logarithmic`. scale : float64 (n_rows,), factor of a difference.
+    weight : float64 (n_rows,), sum 1. group_start : int64 (n_groups + 1,), rows. group_weight : float64
+    (n_groups,), sums of `weight`. block_start : int64 (n_blocks + 1,), rows. robust : 0 squares, 1 Huber, 2
+    soft L1, bending at `width`.
     """
 
     columns: NDArray[np.float64]
-    block_start: NDArray[np.int64]
     target: NDArray[np.float64]
     scale: NDArray[np.float64]
     weight: NDArray[np.float64]
     group_start: NDArray[np.int64]
     group_weight: NDArray[np.float64]
-    chunk_start: NDArray[np.int64]
-    chunk_block: NDArray[np.int64]
-    entry_start: NDArray[np.int64]
-    entry_row: NDArray[np.int64]
-    entry_place: NDArray[np.int64]
-    entry_count: NDArray[np.float64]
-    summed: bool
+    block_start: NDArray[np.int64]
     logarithmic: bool
     robust: int
     width: float
@@ -110,9 +96,9 @@ class Rows(NamedTuple):
         return int(self.columns.shape[1])
 
     @property
-    def chunks(self) -> int:
-        """Number of chunks."""
-        return self.chunk_start.size - 1
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return self.block_start.size - 1
 
     @property
     def groups(self) -> int:
@@ -126,7 +112,7 @@ class Rows(NamedTuple):
 
     def packed(self, stop: NDArray[np.int64]) -> Any:
         """Return the rows for compiled code; stop : (1,), fits end soon after it is no longer 0."""
-        further = {name: getattr(self, name) for name in ("stride", "chunks", "groups")}
+        further = {name: getattr(self, name) for name in ("stride", "blocks", "groups")}
         return Packed(**self._asdict(), **further, stop=stop)
 
 
@@ -138,16 +124,16 @@ _NODE_NUMBERS = ("row", "moving", "left", "right", "live", "stack", "inner")
 _CONSTANT_NUMBERS = ("gradient", "step", "trial", "lower", "upper", "pull", "centre", "kept_gradient")
 # One record instead of many arrays: compiled code hands it on as one pointer.
 #
-# arena : (nodes + 1, block), a row of ones, and the values of the nodes. adjoints : (nodes, block). jacobian,
-# gathered : (constants, block), derivatives per row and per observation. value, residual, factor : (block,),
-# of the observations of a chunk; factor is the slope of the weighted residual in the value. Per node
-# (nodes,): row, of its value in the arena or, where moving is 1, among the columns; scale, factor of its row;
-# left, right, its arguments; live, whether it holds a constant; stack. inner : (nodes,), the nodes to be
-# computed, root first. holder : (constants + 1,), the leaf of each constant. sizes : (2,), numbers of inner
-# nodes and of constants. loss : (1,), of the rows alone, without pulls. normal, system, kept_normal :
-# (constants, constants). gradient, step, trial, lower, upper, pull, centre, kept_gradient, fixed :
-# (constants,). group_normal : (groups, constants * constants). group_gradient : (groups, constants). sums :
-# (8,), of a kernel. kernels : (kernels,), their addresses.
+# arena : (nodes + 1, block), a row of ones, and the values of the nodes. adjoints : (nodes, block).
+# jacobian : (constants, block), derivatives. value, residual, factor : (block,), of the rows of a block;
+# factor is the slope of the weighted residual in the value. Per node (nodes,): row, of its value in the arena
+# or, where moving is 1, among the columns; scale, factor of its row; left, right, its arguments; live,
+# whether it holds a constant; stack. inner : (nodes,), the nodes to be computed, root first. holder :
+# (constants + 1,), the leaf of each constant. sizes : (2,), numbers of inner nodes and of constants. loss :
+# (1,), of the rows alone, without pulls. normal, system, kept_normal : (constants, constants). gradient,
+# step, trial, lower, upper, pull, centre, kept_gradient, fixed : (constants,). group_normal : (groups,
+# constants * constants). group_gradient : (groups, constants). sums : (8,), of a kernel. kernels :
+# (kernels,), their addresses.
 _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     *((name, np.int64, _NODES) for name in _NODE_NUMBERS),
     ("scale", np.float64, _NODES),
@@ -160,7 +146,7 @@ _WORK_FIELDS: tuple[tuple[str, type, tuple[int, ...]], ...] = (
     ("kernels", np.int64, (KERNEL_LIMIT,)),
     *((name, np.float64, _CONSTANTS * 2) for name in ("normal", "system", "kept_normal")),
     *((name, np.float64, (BLOCK_ROWS,)) for name in ("value", "residual", "factor")),
-    *((name, np.float64, (CONSTANT_LIMIT, BLOCK_ROWS)) for name in ("jacobian", "gathered")),
+    ("jacobian", np.float64, (CONSTANT_LIMIT, BLOCK_ROWS)),
     ("adjoints", np.float64, (NODE_LIMIT, BLOCK_ROWS)),
     ("arena", np.float64, (NODE_LIMIT + 1, BLOCK_ROWS)),
     ("group_normal", np.float64, (GROUP_LIMIT, CONSTANT_LIMIT * CONSTANT_LIMIT)),
@@ -208,91 +194,28 @@ def make_rows(
     logarithmic: bool,
     robust: int = SQUARES,
     width: float = 1.0,
-    sums: RowSums | None = None,
 ) -> Rows:
-    """Return the rows from `columns` (n_columns, n_rows) and vectors (n_observations,).
+    """Return the rows from `columns` (n_columns, n_rows) and vectors (n_rows,).
 
-    group : numbers from 0 without gaps. sums : which rows add up to each observation; None where each row is
-    one. Raises InputError for more groups than the scratch holds.
+    group : numbers from 0 without gaps. Raises InputError for more groups than the scratch holds.
     """
     if int(group.max()) >= GROUP_LIMIT:
         raise InputError(f"expected at most {GROUP_LIMIT} groups of rows, got {int(group.max()) + 1}")
     # Groups become ranges, so that a held-out group is skipped without a mask.
     order = np.argsort(group, kind="stable")
-    group_start = np.cumsum([0, *np.bincount(group).tolist()])
     share = weight[order] / weight.sum()
-    if sums is None:
-        ordered, cut = padded(columns, order), _plain_chunks(order.size)
-    else:
-        needed, cut = _summed_chunks(sums.of(order), group_start)
-        ordered = padded(columns, needed)
     return Rows(
-        columns=ordered,
+        columns=padded(columns, order),
         target=np.log(target[order]) if logarithmic else target[order].copy(),
         scale=scale[order].copy(),
         weight=share,
-        group_start=group_start,
+        group_start=np.cumsum([0, *np.bincount(group).tolist()]),
         group_weight=np.bincount(group[order], weights=share).astype(np.float64),
-        summed=sums is not None,
+        block_start=np.append(np.arange(0, order.size, BLOCK_ROWS), order.size),
         logarithmic=logarithmic,
         robust=robust,
         width=float(width),
-        **cut,
     )
-
-
-# How observations and rows are cut into chunks and blocks: fields of `Rows`.
-_Cut = dict[str, NDArray[Any]]
-
-
-def _plain_chunks(rows: int) -> _Cut:
-    """Return chunks of one block each, whose rows are the observations."""
-    starts = np.append(np.arange(0, rows, BLOCK_ROWS), rows)
-    nothing = np.zeros(0, np.int64)
-    blocks = np.arange(starts.size)
-    return {
-        "block_start": starts,
-        "chunk_start": starts,
-        "chunk_block": blocks,
-        "entry_start": np.zeros_like(starts),
-        "entry_row": nothing,
-        "entry_place": nothing,
-        "entry_count": np.zeros(0),
-    }
-
-
-def _summed_chunks(sums: RowSums, group_start: NDArray[np.int64]) -> tuple[NDArray[np.int64], _Cut]:
-    """Return the rows of the chunks' blocks, and chunks that never cross a group.
-
-    Each chunk has every row that it needs once.
-    """
-    edges = [
-        edge
-        for begin, end in zip(group_start[:-1].tolist(), group_start[1:].tolist(), strict=True)
-        for edge in range(begin, end, BLOCK_ROWS)
-    ]
-    starts = np.array([*edges, int(group_start[-1])])
-    wanted, sizes, entries, chunk_block = [], [], [], [0]
-    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        first, last = sums.start[begin], sums.start[end]
-        rows, place = np.unique(sums.row[first:last], return_inverse=True)
-        observation = np.repeat(np.arange(end - begin), np.diff(sums.start[begin : end + 1]))
-        wanted.append(rows)
-        for at in range(0, rows.size, BLOCK_ROWS):
-            inside = (place >= at) & (place < at + BLOCK_ROWS)
-            sizes.append(min(BLOCK_ROWS, rows.size - at))
-            entries.append((place[inside] - at, observation[inside], sums.count[first:last][inside]))
-        chunk_block.append(len(sizes))
-    row, places, count = (np.concatenate(part) for part in zip(*entries, strict=True))
-    return np.concatenate(wanted), {
-        "block_start": np.cumsum([0, *sizes]),
-        "chunk_start": starts,
-        "chunk_block": np.array(chunk_block),
-        "entry_start": np.cumsum([0, *(part[0].size for part in entries)]),
-        "entry_row": row,
-        "entry_place": places,
-        "entry_count": count,
-    }
 
 
 def padded(columns: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:

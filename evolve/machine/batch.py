@@ -35,7 +35,6 @@ from trainlaw.evolve.machine.evaluation import (
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import (
-    add_groups,
     fit_constants,
     group_loss,
     held_out_losses,
@@ -50,7 +49,7 @@ from trainlaw.evolve.machine.vector_maths import logarithm
 LEAST_GAIN = 1e-9
 # Pause of the thread that hands out programs.
 HAND_OVER_SECONDS = 2e-4
-# Programs times observations that are fitted in one compiled call: interrupts wait for its end.
+# Programs times rows that are fitted in one compiled call: interrupts wait for its end.
 FITTED_AT_ONCE = 2**17
 # Blocks of a program that are evaluated in succession, so that it is linked once for all of them.
 VALUE_BLOCKS = 16
@@ -103,9 +102,9 @@ def rescale(
     above = 0.0
     below = 0.0
     sums = flat_from(work.sums, 0, 0)
-    for chunk in range(rows.chunks):
-        start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-        observe(program, rows, chunk, FIRST, n, work)
+    for block in range(rows.blocks):
+        start, n = rows.block_start[block], rows.block_start[block + 1] - rows.block_start[block]
+        observe(program, rows, block, FIRST, n, work)
         begin, end = skipped_range(rows, start, n, skip)
         for first, last in ((0, begin), (end, n)):
             call_factor(
@@ -142,23 +141,6 @@ def is_below(
         total += cases[group]
         cases[group] = math.inf
     return total < limit * cases.size
-
-
-@compiled
-def hold_out(
-    limit: float, program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
-) -> float:
-    """Return the loss at `theta`, and fill `cases` with held-out losses from one linearisation by groups.
-
-    Infinite where the mean of the groups' losses is not below `limit`.
-    """
-    if not is_below(limit, program, theta, rows, work, cases):
-        return math.inf
-    loss: float = linearise_groups(program, theta, rows, work)
-    if loss < math.inf:
-        add_groups(theta, rows.groups, work)
-        held_out_losses(program, theta, rows, work, cases)
-    return loss
 
 
 @entry
@@ -202,9 +184,6 @@ def fit_some(
         link(program, programs.offsets[index + 1] - programs.offsets[index], work)
         if rescales:
             rescale(program, constants, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
-        if held_out and steps == 0:
-            losses[index] = hold_out(limits[index], program, constants, rows, work, cases[index])
-            continue
         limit = math.inf if held_out else limits[index]
         losses[index] = fit_constants(program, constants, rows, skip[index], steps, least_gain, limit, work)
         if skip[index] >= 0:

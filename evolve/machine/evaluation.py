@@ -239,66 +239,32 @@ def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work
 
 
 @compiled
-def observe(program: np.ndarray, rows: Rows, chunk: int, first: int, last: int, work: Work) -> None:
-    """Compute `work.value` of the observations `first` to `last` of a chunk; for sums, of the whole chunk."""
-    if rows.summed:
-        for i in range(rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]):
-            work.value[i] = 0.0
-        for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
-            shift = rows.block_start[block]
-            forward(program, rows, shift, FIRST, rows.block_start[block + 1] - shift, work)
-            values = values_from(rows, FIRST, shift, FIRST, work)
-            for entry in range(rows.entry_start[block], rows.entry_start[block + 1]):
-                value = rows.entry_count[entry] * values[rows.entry_row[entry]]
-                work.value[rows.entry_place[entry]] += work.scale[0] * value
-    else:
-        shift = rows.block_start[chunk]
-        begin = first // LANES * LANES
-        end = min((last + LANES - 1) // LANES * LANES, work.value.size)
-        forward(program, rows, shift, begin, end, work)
-        values, out = values_from(rows, FIRST, shift, begin, work), flat_from(work.value, 0, begin)
-        factor = work.scale[0]
-        for i in range(end - begin):
-            out[i] = factor * values[i]
+def observe(program: np.ndarray, rows: Rows, block: int, first: int, last: int, work: Work) -> None:
+    """Compute `work.value` of the rows `first` to `last` of a block."""
+    shift = rows.block_start[block]
+    begin = first // LANES * LANES
+    end = min((last + LANES - 1) // LANES * LANES, work.value.size)
+    forward(program, rows, shift, begin, end, work)
+    values, out = values_from(rows, FIRST, shift, begin, work), flat_from(work.value, 0, begin)
+    factor = work.scale[0]
+    for i in range(end - begin):
+        out[i] = factor * values[i]
 
 
 @compiled
-def differentiate(program: np.ndarray, rows: Rows, chunk: int, work: Work) -> None:
-    """Compute the derivatives of the weighted residuals of the chunk observed last.
-
-    Into `work.gathered` for sums, else into `work.jacobian`, a row per constant.
-    """
-    n = rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
+def differentiate(program: np.ndarray, rows: Rows, block: int, work: Work) -> None:
+    """Compute the derivatives of the weighted residuals of the block observed last, into `work.jacobian`."""
+    n = rows.block_start[block + 1] - rows.block_start[block]
     adjoint = flat_from(work.adjoints, 0, 0)
-    if not rows.summed:
-        whole = (n + LANES - 1) // LANES * LANES
-        for i in range(whole):
-            adjoint[i] = work.factor[i] if i < n else 0.0
-        backward(program, rows, rows.block_start[chunk], whole, work)
-        return
-    for constant in range(work.sizes[1]):
-        for i in range(n):
-            work.gathered[constant, i] = 0.0
-    for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
-        shift = rows.block_start[block]
-        size = rows.block_start[block + 1] - shift
-        if rows.chunk_block[chunk + 1] - rows.chunk_block[chunk] > 1:
-            forward(program, rows, shift, FIRST, size, work)
-        for i in range((size + LANES - 1) // LANES * LANES):
-            adjoint[i] = 1.0
-        backward(program, rows, shift, size, work)
-        for constant in range(work.sizes[1]):
-            for entry in range(rows.entry_start[block], rows.entry_start[block + 1]):
-                slope = rows.entry_count[entry] * work.jacobian[constant, rows.entry_row[entry]]
-                work.gathered[constant, rows.entry_place[entry]] += slope
-    for constant in range(work.sizes[1]):
-        for i in range(n):
-            work.gathered[constant, i] *= work.factor[i]
+    whole = (n + LANES - 1) // LANES * LANES
+    for i in range(whole):
+        adjoint[i] = work.factor[i] if i < n else 0.0
+    backward(program, rows, rows.block_start[block], whole, work)
 
 
 @compiled
 def weigh_residuals(rows: Rows, start: int, begin: int, end: int, work: Work) -> float:
-    """Return the weighted loss of the observations `begin` to `end`, of the chunk that begins at `start`.
+    """Return the weighted loss of the rows `begin` to `end`, of the block that begins at `start`.
 
     Weighted residuals and their slopes are left in `work`. Not finite = invalid.
     """
@@ -321,7 +287,7 @@ def weigh_residuals(rows: Rows, start: int, begin: int, end: int, work: Work) ->
 
 @compiled
 def skipped_range(rows: Rows, start: int, n: int, skip: int) -> tuple[int, int]:
-    """Return where the group `skip` begins and ends among the `n` observations of the chunk at `start`.
+    """Return where the group `skip` begins and ends among the `n` rows of the block at `start`.
 
     An empty range at the end for -1, which skips nothing.
     """
@@ -332,9 +298,9 @@ def skipped_range(rows: Rows, start: int, n: int, skip: int) -> tuple[int, int]:
 
 
 @compiled
-def weigh_chunk(rows: Rows, chunk: int, skip: int, work: Work) -> float:
-    """Return the weighted loss of a chunk without the group `skip` (-1 none), whose residuals become zero."""
-    start, n = rows.chunk_start[chunk], rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
+def weigh_block(rows: Rows, block: int, skip: int, work: Work) -> float:
+    """Return the weighted loss of a block without the group `skip` (-1 none), whose residuals become zero."""
+    start, n = rows.block_start[block], rows.block_start[block + 1] - rows.block_start[block]
     begin, end = skipped_range(rows, start, n, skip)
     loss: float = weigh_residuals(rows, start, start, start + begin, work)
     for i in range(begin, end):

@@ -1,6 +1,6 @@
 """Fit the constants of one program: Levenberg-Marquardt with bounds, and held-out losses per group of rows.
 
-Observations are sorted by group, so that a held-out group is a range. Source of the method: Marquardt (1963),
+Rows are sorted by group, so that a held-out group is a range. Source of the method: Marquardt (1963),
 damping scaled by the diagonal; bounds by an active set. The scratch holds the constants' bounds and pulls.
 Everything here is compiled and releases the interpreter's lock.
 """
@@ -19,7 +19,7 @@ from trainlaw.evolve.machine.evaluation import (
     differentiate,
     observe,
     set_constants,
-    weigh_chunk,
+    weigh_block,
     weigh_residuals,
 )
 from trainlaw.evolve.machine.evaluation import KERNELS as EVALUATION_KERNELS
@@ -47,7 +47,7 @@ def add_products(
     normal: np.ndarray,
     gradient: np.ndarray,
 ) -> float:
-    """Add J^T J of `n` observations to `normal` (lower triangle), J^T r to `gradient`.
+    """Add J^T J of `n` rows to `normal` (lower triangle), J^T r to `gradient`.
 
     slopes : J^T, row after row of `stride` numbers.
     """
@@ -81,15 +81,6 @@ def clear_normal_equations(constants: int, work: Work) -> None:
 
 
 @compiled
-def slopes_from(rows: Rows, first: int, work: Work) -> np.ndarray:
-    """Return the derivatives with respect to the constants from observation `first` of a chunk on."""
-    slopes: np.ndarray = (
-        flat_from(work.gathered, 0, first) if rows.summed else flat_from(work.jacobian, 0, first)
-    )
-    return slopes
-
-
-@compiled
 def linearise(
     program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, limit: float, work: Work
 ) -> float:
@@ -106,17 +97,17 @@ def linearise(
         total += work.pull[p] * distance * distance
         work.gradient[p] = work.pull[p] * distance
         work.normal[p, p] = work.pull[p]
-    slopes = slopes_from(rows, FIRST, work)
-    for chunk in range(rows.chunks):
-        n = rows.chunk_start[chunk + 1] - rows.chunk_start[chunk]
-        observe(program, rows, chunk, FIRST, n, work)
-        loss = weigh_chunk(rows, chunk, skip, work)
+    slopes = flat_from(work.jacobian, 0, 0)
+    for block in range(rows.blocks):
+        n = rows.block_start[block + 1] - rows.block_start[block]
+        observe(program, rows, block, FIRST, n, work)
+        loss = weigh_block(rows, block, skip, work)
         work.loss[0] += loss
         total += loss
         if not total < limit:
             return math.inf
         if theta.size:
-            differentiate(program, rows, chunk, work)
+            differentiate(program, rows, block, work)
             call_products(
                 work.kernels[EQUATIONS],
                 slopes,
@@ -145,11 +136,11 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
                 work.group_normal[group, p * CONSTANT_LIMIT + q] = 0.0
     set_constants(theta, work)
     group = 0
-    for chunk in range(rows.chunks):
-        start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
-        observe(program, rows, chunk, FIRST, end - start, work)
-        total += weigh_chunk(rows, chunk, NO_GROUP, work)
-        differentiate(program, rows, chunk, work)
+    for block in range(rows.blocks):
+        start, end = rows.block_start[block], rows.block_start[block + 1]
+        observe(program, rows, block, FIRST, end - start, work)
+        total += weigh_block(rows, block, NO_GROUP, work)
+        differentiate(program, rows, block, work)
         first = 0
         while first < end - start:
             while rows.group_start[group + 1] <= start + first:
@@ -157,7 +148,7 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
             last = min(rows.group_start[group + 1], end) - start
             call_products(
                 work.kernels[EQUATIONS],
-                slopes_from(rows, first, work),
+                flat_from(work.jacobian, 0, first),
                 work.jacobian.shape[1],
                 flat_from(work.residual, 0, first),
                 last - first,
@@ -167,19 +158,6 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
             )
             first = last
     return total
-
-
-@compiled
-def add_groups(theta: np.ndarray, groups: int, work: Work) -> None:
-    """Set `work.kept_normal` and `work.kept_gradient` to the sums over groups, with the pulls at `theta`."""
-    for p in range(theta.size):
-        work.kept_gradient[p] = work.pull[p] * (theta[p] - work.centre[p])
-        for q in range(p + 1):
-            work.kept_normal[p, q] = work.pull[p] if p == q else 0.0
-        for group in range(groups):
-            work.kept_gradient[p] += work.group_gradient[group, p]
-            for q in range(p + 1):
-                work.kept_normal[p, q] += work.group_normal[group, p * CONSTANT_LIMIT + q]
 
 
 @compiled
@@ -314,19 +292,19 @@ def fit_constants(
 
 @compiled
 def group_loss(program: np.ndarray, theta: np.ndarray, rows: Rows, group: int, work: Work) -> float:
-    """Return the mean loss at `theta` over the observations of one group."""
+    """Return the mean loss at `theta` over the rows of one group."""
     set_constants(theta, work)
     begin, end = rows.group_start[group], rows.group_start[group + 1]
     total = 0.0
-    chunk = 0
-    while rows.chunk_start[chunk + 1] <= begin:
-        chunk += 1
-    while chunk < rows.chunks and rows.chunk_start[chunk] < end:
-        start = rows.chunk_start[chunk]
-        first, last = max(begin, start) - start, min(end, rows.chunk_start[chunk + 1]) - start
-        observe(program, rows, chunk, first, last, work)
+    block = 0
+    while rows.block_start[block + 1] <= begin:
+        block += 1
+    while block < rows.blocks and rows.block_start[block] < end:
+        start = rows.block_start[block]
+        first, last = max(begin, start) - start, min(end, rows.block_start[block + 1]) - start
+        observe(program, rows, block, first, last, work)
         total += weigh_residuals(rows, start, start + first, start + last, work)
-        chunk += 1
+        block += 1
     if not total < math.inf:
         return math.inf
     mean: float = total / rows.group_weight[group]
@@ -342,9 +320,9 @@ def losses_per_group(
     for group in range(cases.size):
         cases[group] = 0.0
     group = 0
-    for chunk in range(rows.chunks):
-        start, end = rows.chunk_start[chunk], rows.chunk_start[chunk + 1]
-        observe(program, rows, chunk, FIRST, end - start, work)
+    for block in range(rows.blocks):
+        start, end = rows.block_start[block], rows.block_start[block + 1]
+        observe(program, rows, block, FIRST, end - start, work)
         first = 0
         while first < end - start:
             while rows.group_start[group + 1] <= start + first:

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import SQUARES
-from trainlaw.evolve.search.constraints import keeps_as, keeps_constraints
 from trainlaw.evolve.search.description import code_length
 from trainlaw.evolve.search.edges import explodes
 from trainlaw.evolve.search.individuals import Individual
@@ -43,50 +42,43 @@ EXACT_LOSS = 1e-12
 class Candidate:
     """A polished formula.
 
-    held_out : for each division of the rows into groups the losses (n_groups,) of each group, the constants
-    fitted without it. description : length of its code, in nats. explodes : whether its values do at the edge
-    of the rows.
+    held_out : the loss (n_groups,) of each group, the constants fitted without it. description : length of
+    its code, in nats. explodes : whether its values do at the edge of the rows.
     """
 
     expression: Expression
     loss: float
     complexity: int
-    held_out: tuple[NDArray[np.float64], ...]
+    held_out: NDArray[np.float64]
     description: float = math.inf
     explodes: bool = False
 
     @property
     def validation_loss(self) -> float:
-        """Mean over the groups of a division and over divisions; infinite where one is."""
-        mean = float(np.mean([losses.mean() for losses in self.held_out]))
+        """Mean over the groups; infinite where one is."""
+        mean = float(self.held_out.mean())
         return mean if math.isfinite(mean) else math.inf
 
 
-def finish(state: SearchState, problem: Problem, refined: Sequence[Individual] = ()) -> list[Candidate]:
+def finish(state: SearchState, problem: Problem) -> list[Candidate]:
     """Return the candidates from simple to complex, all with valid values on every training row.
 
-    refined : trees in addition to those of the archives. Constants are fitted to all observations, and for
-    held-out losses to those of the search.
+    Constants are fitted to all rows, and for held-out losses to those of the search.
     """
     steps = problem.settings.polish_steps
-    archived = _contenders(state, problem)
-    chosen = [*archived, *(tree for tree in refined if all(tree is not other for other in archived))]
+    chosen = _contenders(state)
     if not chosen:
         return []
     whole = problem.whole
     polished = [_pruned(tree, problem) for tree in whole.fit(chosen, steps, start=False)]
-    sound = [
-        tree
-        for tree in polished
-        if math.isfinite(tree.loss) and is_sound(tree, problem) and keeps_constraints(tree, problem)
-    ]
+    sound = [tree for tree in polished if math.isfinite(tree.loss) and is_sound(tree, problem)]
     held_out = held_out_losses(sound, problem, steps)
     found = [_candidate(tree, losses, whole) for tree, losses in zip(sound, held_out, strict=True)]
     return sorted(found, key=lambda candidate: (candidate.complexity, candidate.loss))
 
 
-def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], problem: Problem) -> Candidate:
-    """Return the candidate, with round constants if they fit, and tidied if constraints stay proved."""
+def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem) -> Candidate:
+    """Return the tidy candidate, with round constants if they fit."""
     expression, loss = to_expression(tree), tree.loss
     if loss < EXACT_LOSS:
         expression, loss = round_exact(expression, lambda trial: squares_loss(trial, problem), 1e-3)
@@ -98,15 +90,11 @@ def _candidate(tree: Individual, held_out: tuple[NDArray[np.float64], ...], prob
             problem.columns.shape[1],
             lambda: problem.machine.fits_end,
         )
-    # A proof depends on the form: the shorter one is taken only if it is proved as well.
-    short = _without_magnitudes(tidy(expression), problem.grammar.positive)
-    if keeps_as(short, problem) and set(problem.settings.required_features) <= set(variables(short)):
-        expression = short
-    size = complexity(expression, problem.settings.costs)
+    expression = _without_magnitudes(tidy(expression), problem.grammar.positive)
+    size = complexity(expression)
     names = [node for node in nodes(expression) if isinstance(node, Variable)]
-    length = code_length(np.concatenate(held_out), size, len(names), constants(expression), problem)
-    is_wild = problem.sums is None and explodes(expression, problem)
-    return Candidate(expression, loss, size, held_out, length, is_wild)
+    length = code_length(held_out, size, len(names), constants(expression), problem)
+    return Candidate(expression, loss, size, held_out, length, explodes(expression, problem))
 
 
 def _without_magnitudes(expression: Expression, positive: frozenset[str]) -> Expression:
@@ -133,7 +121,7 @@ def squares_loss(expression: Expression, problem: Problem) -> float:
     values = np.broadcast_to(values, problem.columns.shape[1:])
     if not np.all(valid):
         return math.inf
-    found = (values if problem.sums is None else problem.sums.apply(values))[problem.order]
+    found = values[problem.order]
     if rows.logarithmic and not np.all(found > 0.0):
         return math.inf
     residuals = (np.log(found) - rows.target) if rows.logarithmic else (found - rows.target) * rows.scale
@@ -144,10 +132,10 @@ def squares_loss(expression: Expression, problem: Problem) -> float:
 def _pruned(tree: Individual, problem: Problem) -> Individual:
     """Return the pruned tree with the same loss, or the tree itself if the required structure forbids it."""
     smaller = prune(tree, problem.grammar)
-    return smaller if problem.structure.accepts(smaller) and problem.has_required(smaller) else tree
+    return smaller if problem.structure.accepts(smaller) else tree
 
 
-def _contenders(state: SearchState, problem: Problem) -> list[Individual]:
+def _contenders(state: SearchState) -> list[Individual]:
     """Return the archived trees that beat all simpler ones by score or by loss, evenly thinned if needed."""
     found = {id(tree): tree for measure in ("score", "loss") for tree in state.front(measure)}
     usable = sorted(found.values(), key=lambda tree: (tree.complexity, tree.loss))
@@ -164,15 +152,7 @@ def is_sound(tree: Individual, problem: Problem) -> bool:
     return bool(np.all(values_of(to_expression(tree), problem)[1]))
 
 
-def held_out_losses(
-    trees: Sequence[Individual], problem: Problem, steps: int
-) -> list[tuple[NDArray[np.float64], ...]]:
-    """Return per tree the loss of each group with constants refitted on all others, for every division."""
-    divided = [problem, *(replace(problem, rows=rows) for rows in problem.further_rows)]
-    return list(zip(*(_losses_without(trees, part, steps) for part in divided), strict=True))
-
-
-def _losses_without(trees: Sequence[Individual], problem: Problem, steps: int) -> list[NDArray[np.float64]]:
+def held_out_losses(trees: Sequence[Individual], problem: Problem, steps: int) -> list[NDArray[np.float64]]:
     """Return per tree the loss (n_groups,) of each case of the problem, refitted on all other cases."""
     groups = problem.case_count
     if groups < 2 or not trees:
@@ -194,11 +174,10 @@ def _one_step_losses(trees: Sequence[Individual], problem: Problem) -> tuple[NDA
 
     Of a small table everyone may be, and no step is taken: a refit costs little there.
     """
-    alone = replace(problem, further_rows=())
     places = list(range(len(trees)))
     if problem.rows.target.size <= REFITTED_ROWS:
         return np.zeros((len(trees), problem.case_count)), places
-    stepped = alone.fit(trees, 0, start=False, held_out=True)
+    stepped = problem.fit(trees, 0, start=False, held_out=True)
     losses = np.array(
         [
             found.cases if found is not tree else np.full(problem.case_count, tree.loss)

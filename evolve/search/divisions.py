@@ -1,10 +1,10 @@
-"""Divisions of the observations: equal rows merged, groups as cases, and the rows that a search draws."""
+"""Divisions of the rows: equal ones merged, groups as cases, and the rows that a search draws."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import GROUP_LIMIT
 from trainlaw.evolve.settings import SearchSettings
 
@@ -14,39 +14,33 @@ MOST_CASES = GROUP_LIMIT
 DEALT_CASES = 10
 
 
-def number_groups(divisions: Sequence[ArrayLike], used: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of the group of each used observation, (n_divisions, n_used)."""
-    found = [np.unique(np.asarray(labels)[used], return_inverse=True)[1] for labels in divisions]
-    return np.array(found, dtype=np.int64).reshape(len(divisions), used.size)
-
-
 def merge_equal_rows(
     columns: NDArray[np.float64],
     y: NDArray[np.float64],
-    divisions: NDArray[np.int64],
+    group: NDArray[np.int64],
     weight: NDArray[np.float64],
     *,
     always: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Return equal rows as one with the sum of their weights, so that a weight of two equals a row twice.
 
-    divisions : number of the group of each row, (n_divisions, n_rows); equal rows share all. Rows then have a
-    fixed order that depends only on their contents. Without weights (`always`) and without equal rows,
-    everything is returned as it is.
+    group : number of the group of each row, (n_rows,); equal rows share it. Rows then have a fixed order that
+    depends only on their contents. Without weights (`always`) and without equal rows, everything is returned
+    as it is.
     """
-    keys = _hashes([*columns, y, *divisions])
+    keys = _hashes([*columns, y, group])
     _, first, owner = np.unique(keys, return_index=True, return_inverse=True)
-    same = (np.array_equal(column, column[first][owner]) for column in (*columns, y, *divisions))
+    same = (np.array_equal(column, column[first][owner]) for column in (*columns, y, group))
     if first.size < y.size and not all(same):
         # Different rows share a hash: those that are equal are found by sorting.
-        table = np.vstack([columns, y, divisions]) + 0.0
+        table = np.vstack([columns, y, group]) + 0.0
         _, first, owner = np.unique(table, axis=1, return_index=True, return_inverse=True)
     if not always and first.size == y.size:
-        return columns, y, divisions, weight
+        return columns, y, group, weight
     order = np.argsort(keys[first])
     first, owner = first[order], np.argsort(order)[owner.reshape(-1)]
     summed = np.bincount(owner, weights=weight).astype(np.float64)
-    return np.ascontiguousarray(columns[:, first]), y[first], divisions[:, first], summed
+    return np.ascontiguousarray(columns[:, first]), y[first], group[first], summed
 
 
 def _hashes(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
@@ -61,42 +55,24 @@ def _hashes(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
     return keys
 
 
-def make_cases(
-    group: NDArray[np.int64] | None, weight: NDArray[np.float64], settings: SearchSettings
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the case of each observation, numbered from 0 without gaps, and weights that balance groups."""
-    if group is None:
-        return deal_rows(weight.size, settings.random_seed), weight
-    counts = np.bincount(group, weights=weight)
-    weight = weight * counts[group] ** -settings.group_weight_power
-    return few_cases(group), weight
-
-
 def few_cases(group: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return groups as cases, numbered from 0 without gaps; of many groups, some share one."""
     return np.unique(group % MOST_CASES, return_inverse=True)[1]
 
 
-def draw_observations(
-    cases: Sequence[NDArray[np.int64]], settings: SearchSettings
-) -> NDArray[np.int64] | None:
-    """Return the observations to which the search fits, ascending; None for all.
+def draw_rows(case: NDArray[np.int64], settings: SearchSettings) -> NDArray[np.int64] | None:
+    """Return the rows to which the search fits, ascending; None for all.
 
-    cases : of each division the number of each observation's case, (n_observations,). Of observations with
-    the same cases the same share is drawn, at least one.
+    case : of each row, (n_rows,). Of each case the same share is drawn, at least one.
     """
-    count = cases[0].size
-    wanted = settings.search_rows or count
-    if count <= wanted:
+    wanted = settings.search_rows or case.size
+    if case.size <= wanted:
         return None
-    stratum = np.zeros(count, np.int64)
-    for numbers in cases:
-        stratum = np.unique(stratum * (int(numbers.max()) + 1) + numbers, return_inverse=True)[1]
-    order = np.random.default_rng(settings.random_seed).permutation(count)
-    order = order[np.argsort(stratum[order], kind="stable")]
-    sizes = np.bincount(stratum)
-    place = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    most = np.maximum(sizes * wanted // count, 1)
+    order = np.random.default_rng(settings.random_seed).permutation(case.size)
+    order = order[np.argsort(case[order], kind="stable")]
+    sizes = np.bincount(case)
+    place = np.arange(case.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    most = np.maximum(sizes * wanted // case.size, 1)
     return np.sort(order[place < np.repeat(most, sizes)])
 
 

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 from deap import tools
 from trainlaw.evolve.search.individuals import Individual
-from trainlaw.evolve.search.islands import Island, Milestone, advance, front_of, is_spent, start_island
+from trainlaw.evolve.search.islands import Island, advance, front_of, is_spent, start_island
 from trainlaw.evolve.search.problem import Problem
 
 # Largest share of a time limit that is kept to finish the formulas: with less, a large front was late.
 MOST_SPARE = 0.4
 # Polishing the constants of a formula and checking its values take as long as this many fits.
 POLISH_FITS = 10
-# Formulas that are refined at the end, as a share of those that the search fitted.
-REFINED_SHARE = 0.1
-# Advances islands by some generations, for at most some seconds: here, or in other processes.
-AdvanceAll = Callable[[list[Island], int, float], list[Island]]
+# Generations between two migrations of the best individuals to the next island.
+MIGRATION_INTERVAL = 20
 
 
 @dataclass(frozen=True)
@@ -89,19 +87,6 @@ class SearchState:
         hall.update([tree for island in self.islands for tree in island.archive.values()])
         return hall
 
-    def history(self) -> list[Milestone]:
-        """Return the formulas that beat all simpler ones of their island when they were found, in order.
-
-        Islands advance side by side: a formula of one counts as found after as many of each other.
-        """
-        count = len(self.islands)
-        found = [
-            milestone._replace(evaluations=milestone.evaluations * count)
-            for island in self.islands
-            for milestone in island.history
-        ]
-        return sorted(found, key=lambda milestone: milestone.evaluations)
-
     def front(self, measure: str) -> list[Individual]:
         """Return the archived individuals that beat all simpler ones by `measure`, "score" or "loss".
 
@@ -134,26 +119,23 @@ def run(
     state: SearchState,
     problem: Problem,
     on_progress: Callable[[Progress], None] | None = None,
-    advance_all: AdvanceAll | None = None,
     *,
     began: float | None = None,
 ) -> SearchState:
     """Advance `state` in place until the budget is spent or the user interrupts, and return it.
 
     began : the time of `time.monotonic` from which the time limit counts, by default now.
-
-    advance_all : how islands advance by a migration interval, by default in this process; the result does not
-    depend on it.
     """
-    settings = problem.settings
-    together = advance_all or _advance_here(problem)
     several = problem.island_count > 1
-    stride = settings.migration_interval if several else 1
+    stride = MIGRATION_INTERVAL if several else 1
     began = time.monotonic() if began is None else began
     state.seconds = time.monotonic() - began
     try:
         while not _is_spent(state, problem):
-            state.islands = together(state.islands, stride, search_seconds(state, problem) - state.seconds)
+            # Islands advance one after another, so that each may use its share of the time left.
+            share = (search_seconds(state, problem) - state.seconds) / problem.island_count
+            for island in state.islands:
+                advance(island, problem, stride, share)
             if several:
                 migrate(state.islands)
             state.seconds = time.monotonic() - began
@@ -165,24 +147,10 @@ def run(
     return state
 
 
-def _advance_here(problem: Problem) -> AdvanceAll:
-    def together(islands: list[Island], generations: int, seconds: float) -> list[Island]:
-        # Islands advance one after another, so that each may use its share of the time left.
-        share = seconds / len(islands)
-        return [advance(island, problem, generations, share) for island in islands]
-
-    return together
-
-
-def refines(problem: Problem) -> bool:
-    """Return whether the best formulas of the search are refined: they are compared by their description."""
-    return problem.settings.choice == "description_length"
-
-
-def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool = False) -> float:
+def search_seconds(state: SearchState | None, problem: Problem) -> float:
     """Return the seconds after which the search must end, so that its formulas are finished in time.
 
-    state : None before the first generation. refined : whether the formulas are refined already.
+    state : None before the first generation.
     """
     limit = problem.settings.limit_seconds
     if limit is None:
@@ -190,11 +158,8 @@ def search_seconds(state: SearchState | None, problem: Problem, *, refined: bool
     spare = MOST_SPARE * limit
     if state is not None and state.evaluations:
         finished = len({id(tree) for measure in ("score", "loss") for tree in state.front(measure)})
-        cases = problem.case_count + sum(rows.groups for rows in problem.further_rows)
         # A polished formula takes several fits, to all observations, and a refit without each case about one.
-        fits = finished * (POLISH_FITS / problem.drawn_share + cases)
-        if refines(problem) and not refined:
-            fits += int(REFINED_SHARE * state.evaluations)
+        fits = finished * (POLISH_FITS / problem.drawn_share + problem.case_count)
         spare = min(spare, fits * state.seconds / state.evaluations)
     return limit - spare
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, Rows, make_rows
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import FeatureSpec, InputError, RowSums
+from trainlaw.formulas import FeatureSpec, InputError
 
 # Relative error below which the absolute percentage loss is quadratic: a fit needs a smooth minimum.
 PERCENTAGE_WIDTH = 0.02
@@ -44,7 +44,6 @@ def weighted_rows(
     *,
     loss: str,
     settings: SearchSettings,
-    sums: RowSums | None,
 ) -> Rows:
     """Return the rows, or those `drawn`, with the loss in the form that the machine computes."""
     logarithmic, robust = LOSS_FORMS[loss]
@@ -53,6 +52,4 @@ def weighted_rows(
     if drawn is not None:
         columns, y, scale = columns[:, drawn], y[drawn], scale[drawn]
         weight, case = weight[drawn], case[drawn]
-    return make_rows(
-        columns, y, scale, weight, case, logarithmic=logarithmic, robust=robust, width=width, sums=sums
-    )
+    return make_rows(columns, y, scale, weight, case, logarithmic=logarithmic, robust=robust, width=width)

@@ -1,29 +1,22 @@
 """The problem of one search: data in the machine's order, the grammar, and the loss."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.grammar import Grammar, make_grammar
-from trainlaw.evolve.machine.arrays import Programs, Rows
-from trainlaw.evolve.machine.batch import LEAST_GAIN, FitResult, Machine
-from trainlaw.evolve.search.divisions import (
-    draw_observations,
-    few_cases,
-    make_cases,
-    merge_equal_rows,
-    number_groups,
-)
+from trainlaw.evolve.machine.arrays import Rows
+from trainlaw.evolve.machine.batch import LEAST_GAIN, Machine
+from trainlaw.evolve.search.divisions import deal_rows, draw_rows, few_cases, merge_equal_rows
 from trainlaw.evolve.search.individuals import BEHIND, UNREACHED, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.losses import loss_name, weighted_rows
 from trainlaw.evolve.search.structure import Structure, make_structure
-from trainlaw.evolve.search.trees import costs_by_code, encode, untidy, with_fitted
+from trainlaw.evolve.search.trees import encode, untidy, with_fitted
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import FeatureSpec, RowSums
+from trainlaw.formulas import FeatureSpec
 
 # Numbers of a table that is not copied for the problem, only for the machine.
 LARGE_TABLE = 2**22
@@ -33,12 +26,10 @@ LARGE_TABLE = 2**22
 class Problem:
     """Data, grammar and loss of one search; made by `make_problem`.
 
-    columns : float64 (n_features, n_rows), rows in the given order. sums : which rows add up to each
-    observation, or None. order : (n_observations,), of the observations in `rows`. box : per feature its
-    range on the training rows, in its unit. grouped : whether cases are groups, rather than rows assigned at
-    random. further_rows : the same observations, ordered by other groups, which are held out as well.
-    all_rows : all observations, where `rows` are drawn from them. toolbox : operators of the user, a
-    `deap.base.Toolbox`, or None.
+    columns : float64 (n_features, n_rows), rows in the given order. order : (n_rows,), of the rows in `rows`.
+    box : per feature its range on the training rows, in its unit. grouped : whether cases are groups, rather
+    than rows assigned at random. all_rows : all rows, where `rows` are drawn from them. toolbox : operators
+    of the user, a `deap.base.Toolbox`, or None.
     """
 
     features: tuple[FeatureSpec, ...]
@@ -48,19 +39,17 @@ class Problem:
     structure: Structure
     rows: Rows
     columns: NDArray[np.float64]
-    sums: RowSums | None
     order: NDArray[np.int64]
     box: Mapping[str, tuple[float, float]]
     machine: Machine
     grouped: bool
-    further_rows: tuple[Rows, ...] = ()
     all_rows: Rows | None = None
     toolbox: Any = None
 
     @property
     def whole(self) -> "Problem":
-        """The problem with all observations, in the division that comes first."""
-        return self if self.all_rows is None else replace(self, rows=self.all_rows, further_rows=())
+        """The problem with all rows."""
+        return self if self.all_rows is None else replace(self, rows=self.all_rows)
 
     @property
     def target_range(self) -> tuple[float, float]:
@@ -71,18 +60,8 @@ class Problem:
 
     @property
     def drawn_share(self) -> float:
-        """Share of all observations to which the search fits."""
+        """Share of all rows to which the search fits."""
         return 1.0 if self.all_rows is None else self.rows.target.size / self.all_rows.target.size
-
-    @cached_property
-    def costs(self) -> NDArray[np.int64]:
-        """Complexity of each code of the machine."""
-        return costs_by_code(self.settings.costs)
-
-    def has_required(self, tree: Individual) -> bool:
-        """Return whether every feature that the settings require is in the tree."""
-        required = self.settings.required_features
-        return not required or set(required) <= {node.feature for node in tree}
 
     @property
     def island_count(self) -> int:
@@ -96,7 +75,7 @@ class Problem:
 
     @property
     def effective_rows(self) -> float:
-        """Number of observations of equal weight that say as much as the weighted ones (Kish, 1965)."""
+        """Number of rows of equal weight that say as much as the weighted ones (Kish, 1965)."""
         return 1.0 / float(np.sum(self.rows.weight**2))
 
     def fit(
@@ -133,7 +112,6 @@ class Problem:
         below its limit, and `UNREACHED` for one that was not reached in time.
         """
         programs = encode(forest)
-        further = self.further_rows if held_out else ()
         result_of = self.machine.start_fit(
             programs,
             self.rows,
@@ -146,7 +124,7 @@ class Problem:
         )
 
         def fitted() -> list[Individual]:
-            result = self._in_every_division(programs, result_of(), further)
+            result = result_of()
             is_kept = ~np.isnan(result.losses)
             found = [BEHIND if reached else UNREACHED for reached in is_kept.tolist()]
             if limits is not None and not held_out:
@@ -162,29 +140,6 @@ class Problem:
 
         return fitted
 
-    def _in_every_division(self, programs: Programs, result: FitResult, further: Sequence[Rows]) -> FitResult:
-        """Return the result with the held-out losses of the groups of all divisions side by side.
-
-        Programs without such losses in the first division have none in the others.
-        """
-        there = programs._replace(theta=result.theta)
-        limits = np.where(np.isfinite(result.cases).all(axis=1), math.inf, 0.0)
-        cases = [
-            self.machine.fit(there, rows, steps=0, held_out=True, limits=limits).cases for rows in further
-        ]
-        return replace(result, cases=np.hstack([result.cases, *cases]))
-
-    def joint_losses(self, cases: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mean over divisions of held-out losses (n_trees, n_cases), infinite where one is.
-
-        Within a division the losses are joined by their mean or their worst, as `held_out_measure` says.
-        """
-        ends = np.cumsum([self.case_count, *(rows.groups for rows in self.further_rows)])
-        parts = np.split(cases, ends[:-1], axis=1)
-        is_mean = self.settings.held_out_measure == "mean"
-        joint = np.mean([part.mean(axis=1) if is_mean else part.max(axis=1) for part in parts], axis=0)
-        return np.where(np.isfinite(joint), joint, math.inf)
-
 
 def make_problem(
     X: NDArray[np.float64],
@@ -194,17 +149,13 @@ def make_problem(
     settings: SearchSettings,
     *,
     groups: ArrayLike | None = None,
-    further_groups: Sequence[ArrayLike] = (),
     sample_weight: NDArray[np.float64] | None = None,
-    sums: RowSums | None = None,
     toolbox: Any = None,
 ) -> Problem:
-    """Return the problem of `y` (n_observations,) from `X` (n_rows, n_features), in their units.
+    """Return the problem of `y` (n_rows,) from `X` (n_rows, n_features), in their units.
 
-    groups : labels (n_observations,) or None. further_groups : more such labels, held out as well.
-    sample_weight : (n_observations,), not negative, or None for ones. sums : which rows add up to each
-    observation; None where each row is one. Raises InputError for a relative loss of a target that is not
-    positive.
+    groups : labels (n_rows,) or None. sample_weight : (n_rows,), not negative, or None for ones. Raises
+    InputError for a relative loss of a target that is not positive.
     """
     settings = settings.resolved(grouped=groups is not None)
     name = loss_name(settings, target, y)
@@ -214,20 +165,18 @@ def make_problem(
     # Rows of weight zero must not even influence types, ranges or starting values.
     used = np.flatnonzero(weight > 0.0)
     y, weight = y[used], weight[used]
-    divisions = number_groups([*([] if groups is None else [groups]), *further_groups], used)
-    if sums is not None:
-        sums = sums.of(used)
+    columns = columns if used.size == columns.shape[1] else np.ascontiguousarray(columns[:, used])
+    labels = np.zeros(used.size) if groups is None else np.asarray(groups)[used]
+    group = np.unique(labels, return_inverse=True)[1]
+    columns, y, group, weight = merge_equal_rows(columns, y, group, weight, always=sample_weight is not None)
+    if groups is None:
+        case = deal_rows(y.size, settings.random_seed)
     else:
-        columns = columns if used.size == columns.shape[1] else np.ascontiguousarray(columns[:, used])
-        columns, y, divisions, weight = merge_equal_rows(
-            columns, y, divisions, weight, always=sample_weight is not None
-        )
-    case, weight = make_cases(None if groups is None else divisions[0], weight, settings)
-    cases = [case, *(few_cases(division) for division in divisions[groups is not None :])]
-    rows_of = partial(weighted_rows, columns, y, weight, loss=name, settings=settings, sums=sums)
-    drawn = draw_observations(cases, settings) if sums is None else None
-    rows, *further_rows = (rows_of(numbers, drawn) for numbers in cases)
-    grammar = make_grammar(features, target, columns, y, settings, sums=sums)
+        weight = weight * np.bincount(group, weights=weight)[group] ** -settings.group_weight_power
+        case = few_cases(group)
+    rows_of = partial(weighted_rows, columns, y, weight, case, loss=name, settings=settings)
+    drawn = draw_rows(case, settings)
+    grammar = make_grammar(features, target, columns, y, settings)
     ends = zip(columns.min(axis=1).tolist(), columns.max(axis=1).tolist(), strict=True)
     return Problem(
         features,
@@ -235,14 +184,12 @@ def make_problem(
         settings,
         grammar,
         make_structure(settings, grammar),
-        rows,
+        rows_of(drawn),
         columns,
-        sums,
         np.argsort(case, kind="stable"),
         dict(zip([spec.name for spec in features], ends, strict=True)),
         Machine(settings.threads),
         groups is not None,
-        tuple(further_rows),
-        None if drawn is None else rows_of(case),
+        None if drawn is None else rows_of(),
         toolbox,
     )

@@ -1,7 +1,7 @@
 """Conversions of trees: to programs of the machine, to and from expressions, and to a pruned form."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -24,16 +24,15 @@ from trainlaw.formulas import (
     tidy,
     variables,
 )
+from trainlaw.formulas.algebra.expression import COSTS
 
 _UNORDERED = np.array([False] * FIRST_OPERATOR + [name in ("add", "mul", "max", "min") for name in OPERATORS])
 _TWO_SIDED = np.array([False] * FIRST_OPERATOR + [row.arity == 2 for row in OPERATORS.values()])
+# Complexity of each code: a weighted leaf is a constant times a variable.
+_LEAVES = (COSTS["constant"], COSTS["variable"], COSTS["constant"] + COSTS["mul"] + COSTS["variable"])
+_COSTS = np.array([*_LEAVES, *(COSTS[name] for name in OPERATORS)])
 # Powers up to the fourth are written as products where there is no operator for them.
 LARGEST_DOUBLED_POWER = 8
-
-
-def held_constants(tree: Sequence[Node]) -> list[Node]:
-    """Return the nodes of a tree that hold a constant, in prefix order."""
-    return [node for node in tree if node.constant is not None]
 
 
 def encode(forest: Forest) -> Programs:
@@ -110,19 +109,9 @@ def structure_keys(forest: Forest) -> NDArray[np.uint64]:
     return keys
 
 
-def costs_by_code(costs: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return the complexity of each code, as counted for expressions.
-
-    A weighted leaf is a constant times a variable.
-    """
-    constant, variable = costs["constant"], costs["variable"]
-    leaves = [constant, variable, constant + costs["mul"] + variable]
-    return np.array(leaves + [costs[name] for name in OPERATORS])
-
-
-def complexities(forest: Forest, costs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the complexity of each tree's expression; costs : of each code, of `costs_by_code`."""
-    return forest.per_tree(costs[forest.grammar.tables.token[forest.kinds] & 255])
+def complexities(forest: Forest) -> NDArray[np.int64]:
+    """Return the complexity of each tree's expression."""
+    return forest.per_tree(_COSTS[forest.grammar.tables.token[forest.kinds] & 255])
 
 
 def untidy(programs: Programs, theta: NDArray[np.float64]) -> NDArray[np.bool_]:

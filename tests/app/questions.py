@@ -3,7 +3,7 @@
 import math
 from functools import cache
 
-from trainlaw.app.inputs.requests import configured_row, impossible
+from trainlaw.app.inputs.requests import configured_row
 from trainlaw.app.inputs.resolve import named_cnn
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import cnn_rows
@@ -132,14 +132,3 @@ def cost_of(asked, time_s):
     """The price of the whole training."""
     steps = math.ceil(IMAGES / (asked["batch"] * asked["n_gpus"]))
     return EPOCHS * steps * time_s / 3600 * asked["n_gpus"] * price_of(asked)
-
-
-def lacks_link(asked):
-    """Whether the GPU lacks the link of a question, or a node the room for its GPUs."""
-    gpus = {gpu.gpu: gpu for gpu in built_in_gpus().gpus}
-    if asked["gpu"] not in gpus or asked["link"] not in (None, *link_table()["link"]):
-        return False
-    if asked["n_gpus"] % asked["n_nodes"]:
-        return False
-    setup = Setup(**{name: asked[name] for name in ("n_gpus", "n_nodes", "link")})
-    return bool(impossible(gpus[asked["gpu"]], setup))

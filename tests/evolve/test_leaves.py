@@ -44,7 +44,7 @@ def test_drawn_constants_spread_by_half_a_logarithm_or_by_one(drawing):
 
 def test_every_constant_starts_and_is_pulled_as_documented(made_grammar, typed_rows):
     columns, y, _ = typed_rows
-    grammar = made_grammar(shrinkage=0.02, exponent_limit=1.5)
+    grammar = made_grammar()
     ratio, typical, usual = VARIABLE + 256 * 3, np.median(y / columns[:, 0]), np.median(y)
     weighted = WEIGHTED + 256 * 3
     assert [facts(leaf) for leaf in leaves_of(grammar, "compute_s")] == [
@@ -52,16 +52,16 @@ def test_every_constant_starts_and_is_pulled_as_documented(made_grammar, typed_r
     ]
     assert [facts(leaf) for leaf in leaves_of(grammar, "ratio", grammar.number)] == [
         (ratio, None, np.median(columns[:, 3]), Rule()),
-        (weighted, 1.0, 1.0, Rule(0.0, pull=0.02)),
+        (weighted, 1.0, 1.0, Rule(0.0, pull=1e-3)),
     ]
     for kind, expected in (
-        (grammar.logarithm, (weighted, 1.0, 0.0, Rule(pull=0.02))),
-        (grammar.exponent, (CONSTANT, 1.0, 1.0, Rule(-1.5, 1.5, pull=0.02))),
+        (grammar.logarithm, (weighted, 1.0, 0.0, Rule(pull=1e-3))),
+        (grammar.exponent, (CONSTANT, 1.0, 1.0, Rule(-2.0, 2.0, pull=1e-3))),
     ):
         assert (
             facts(next(leaf for leaf in grammar.leaves(kind) if leaf.feature in (None, "ratio"))) == expected
         )
-    assert facts(grammar.free_constant(grammar.number)) == (CONSTANT, 1.0, 1.0, Rule(0.0, pull=0.02))
+    assert facts(grammar.free_constant(grammar.number)) == (CONSTANT, 1.0, 1.0, Rule(0.0, pull=1e-3))
     pull = pytest.approx(1e-7 / (0.1 * usual) ** 2)
     overhead = CONSTANT, 1.0, pytest.approx(0.1 * usual), Rule(0.0, scaling=True, pull=pull)
     assert facts(grammar.free_constant(grammar.target)) == overhead

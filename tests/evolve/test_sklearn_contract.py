@@ -27,7 +27,7 @@ def test_scikit_learn_accepts_the_estimator():
 def test_parameters_are_those_of_the_constructor(specs):
     estimator = FormulaRegressor(specs.features, specs.target, SMALL)
     assert estimator.get_params()["settings"] is SMALL
-    names = {"features", "target", "settings", "progress", "executor", "scope", "toolbox"}
+    names = {"features", "target", "settings", "progress", "scope", "toolbox"}
     assert set(estimator.get_params()) == names
     assert estimator.set_params(settings=None, target=None) is estimator
     assert estimator.get_params()["settings"] is None

@@ -16,7 +16,6 @@ const FIELD_OF = {
     ? {}
     : { n_gpus: "gpus", n_nodes: "nodes", link: "link", fabric: "network", algorithm: "algorithm", bucketed: "is_bucketed", epochs: "epochs" }),
 };
-const linksWithin = (scope) => Object.keys(LINKS).filter((name) => LINKS[name].scope === scope);
 const OFFERED = {
   precision: Object.keys(PRECISIONS),
   layout: FORMULA.layouts,

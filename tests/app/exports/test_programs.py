@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ def law():
 def write_programs(law, path, suffixes=(".py", ".mjs")):
     for suffix in suffixes:
         export_formula(law, path / f"law{suffix}")
-        assert (path / f"law{suffix}").stat().st_size < 1_000_000
+        assert (path / f"law{suffix}").stat().st_size < 600_000
     return path
 
 
@@ -168,23 +169,14 @@ FAULTS = {
     changed(gpu="A100"): "A100-PCIE-40GB",
     changed(gpu=""): "unknown GPU",
     changed(batch=0): "whole number from 1 to 10",
-    changed(batch=10_000_001): "whole number from 1 to 10",
-    changed(batch=8.5): "whole number from 1 to 10",
     changed(precision="fp8"): "precision as one of fp32, tf32",
-    changed(precision="tf32"): "T4",
     changed(layout="nhwc"): "layout as one of nchw, channels_last",
     changed(tuned="false"): "tuned as ",
-    changed(gpu="Instinct MI100", tuned=True): "tuned containers are NVIDIA's",
-    changed(gpu="K80", precision="bf16"): "K80 has no bf16",
-    changed(launch=2.0): "host_launch_s as a number from 1e-",
     changed(launch=True): "host_launch_s ",
     changed(n_gpus=9): "evenly",
-    changed(n_gpus=20_000_000): "whole number from 1 to ",
     changed(n_gpus=2, link="ethernet-10g"): "link as one of",
     changed(n_gpus=2, link="nvlink2-x6"): "T4 has no link nvlink2-x6",
-    changed(n_gpus=2, link="pcie4-x16"): "T4 has no link pcie4-x16",
     changed(n_gpus=16, fabric="nvswitch3"): "fabric as one of",
-    changed(price=-3.0): "price",
     changed(pixels=225): "pixels and classes of resnet50",
     changed(classes=7): "pixels and classes of resnet50",
 }
@@ -219,7 +211,8 @@ def test_spellings_mean_the_same_in_both_languages(folder):
         compare(node(folder, asked), found)
 
 
-def asked_names(count=1500, seed=3):
+@cache
+def asked_names(count=400, seed=3):
     """Names as people write them, those of the tables, and both with slips; each with its kind."""
     choose, indices = random.Random(seed), {"gpu": built_in_gpus().names, "cnn": names_of_cnns()}
     with WRITTEN.open(encoding="utf-8", newline="") as file:
@@ -246,10 +239,11 @@ def asked_names(count=1500, seed=3):
     return rows
 
 
-def meanings(rows):
-    """What names mean here: name, candidates, number of GPUs, instance, and what is asked."""
+@cache
+def meanings():
+    """What these names mean here: name, candidates, number of GPUs, instance, and what is asked."""
     indices = {"gpu": built_in_gpus().names, "cnn": names_of_cnns()}
-    found = [(indices[kind], text, indices[kind].meaning(text)) for kind, text in rows]
+    found = [(indices[kind], text, indices[kind].meaning(text)) for kind, text in asked_names()]
     return [[*one[:4], "" if one.name else index.question(text, one)] for index, text, one in found]
 
 
@@ -259,7 +253,7 @@ def test_names_mean_the_same_in_python(folder):
     found = [(index[kind], text, index[kind].meaning(text)) for kind, text in rows]
     assert [
         [*one[:4], "" if one.name else kind.question(text, one)] for kind, text, one in found
-    ] == meanings(rows)
+    ] == meanings()
 
 
 @needs_node
@@ -273,7 +267,7 @@ def test_names_mean_the_same_in_javascript(folder):
     (folder / "names.mjs").write_text(script)
     done = subprocess.run([NODE, "names.mjs"], cwd=folder, capture_output=True, text=True, check=True)
     found = [(one[0], tuple(one[1]), *one[2:]) for one in json.loads(done.stdout)]
-    assert found == [tuple(one) for one in meanings(rows)]
+    assert found == [tuple(one) for one in meanings()]
 
 
 def test_every_feature_follows_from_the_names(tmp_path):

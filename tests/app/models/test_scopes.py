@@ -38,5 +38,5 @@ def test_each_scope_has_one_row_of_handling():
 def test_an_output_that_a_scope_lacks_is_refused_with_advice(formula):
     layer, own = (replace(formula, scope=scope) for scope in ("layer", "custom"))
     assert chosen_output(own, "page", {Inputs.FEATURES: lambda law: law.scope}) == "custom"
-    with pytest.raises(InputError, match=r"no page; export it to \.xlsx"):
+    with pytest.raises(InputError, match=r"no page; export it to \.py"):
         chosen_output(layer, "page", {})

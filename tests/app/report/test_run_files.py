@@ -186,6 +186,7 @@ def test_the_story_is_short_and_open_to_all(outcome, opened, tmp_path):
     page.set_viewport_size({"width": 390, "height": 900})
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert [fault["id"] for fault in axe.run(page)["violations"]] == []
 
 
 def test_made_up_errors_are_as_made(outcome):

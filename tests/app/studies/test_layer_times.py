@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
-from trainlaw.app.exports.formats import export_formula
 from trainlaw.app.inputs.study_definition import StudyDefinition
-from trainlaw.app.models.builtin import formula_named
-from trainlaw.app.models.custom_inputs import case_seconds, cases_of, shown_unit, with_entered_sizes
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.estimators import evolved
 from trainlaw.app.studies.fits import estimators_of
@@ -23,7 +20,7 @@ from trainlaw.app.studies.kinds.layer_times import (
     read_layer_times,
 )
 from trainlaw.app.studies.material import material_of
-from trainlaw.datasets import LAYER_FEATURES, TARGET
+from trainlaw.datasets import TARGET
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
 from trainlaw.validate.baselines import NO_SEARCH, RANDOM_SEARCH
@@ -114,31 +111,6 @@ def test_dense_layers_have_a_law_of_sums():
     assert not any(spec.name.startswith("fast_") for spec in law.used_features)
 
 
-def test_entered_sizes_give_the_time_of_the_measured_row(found):
-    search, known, _ = found
-    law = search.formula_
-    assert law.scope == "measured_layer"
-    entered = with_entered_sizes(replace(law, provenance={"table": "cde-layers/conv/train"}))
-    columns, gpus = known.features(), known.frame["gpu"].to_numpy(dtype=str)
-    names = [spec.name for spec in entered.features]
-    assert all(LAYER_FEATURES[name].is_base for name in names)
-    seconds = entered.predict({name: columns[name] for name in names}, {"gpu": gpus})
-    assert seconds == pytest.approx(search.predict(columns), rel=1e-9)
-
-
-def test_cases_are_shown_in_a_unit_that_fits(found):
-    entered = with_entered_sizes(found[0].formula_)
-    unit, seconds = shown_unit(entered)
-    assert (unit, seconds) in {("us", 1e-6), ("ms", 1e-3)}
-    assert (case_seconds(entered, cases_of(entered)) >= seconds).all()
-    assert shown_unit(formula_named("xeon-phi-b")) == ("min", 60.0)
-
-
-def test_the_workbook_is_written(found, tmp_path):
-    export_formula(found[0].formula_, tmp_path / "layer.xlsx")
-    assert (tmp_path / "layer.xlsx").stat().st_size > 300
-
-
 def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):
     save_formula(found[0].formula_, tmp_path / "law.json")
     asked = ["schedule", "--cnn", "lenet5", "--gpu", "T4", "--law", str(tmp_path / "law.json")]
@@ -156,7 +128,7 @@ def test_a_study_ends_in_all_files(in_empty_folder):
     done = CliRunner().invoke(app, ["study", *asked.split(), *rest.split()])
     assert done.exit_code == 0, done.output
     names = {path.name for path in (in_empty_folder / "run").iterdir()}
-    assert {"formula.json", "formula.xlsx", "report.html", "errors.csv", "study.toml"} <= names
+    assert {"formula.json", "report.html", "errors.csv", "study.toml"} <= names
 
 
 def test_layers_of_ones_own_are_a_table(tmp_path):

@@ -38,10 +38,10 @@ def front(formula, tmp_path):
     runs = load("fp32-2026").where(source="lambda-tensorflow-benchmark").frame
     runs.to_csv(folder / "runs.csv", index=False)
     (folder / "front.csv").write_text(
-        "complexity,loss,validation_loss,formula\n"
-        "3,0.5,0.6,20 * conv_output_memory_s\n"
-        "5,0.1,0.1,20 * conv_output_memory_s + 3 * total_compute_s\n"
-        "7,0.09,0.11,20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s\n"
+        "constants,method,held_out_percent,formula\n"
+        "3,aimed,60,20 * conv_output_memory_s\n"
+        "5,aimed,10,20 * conv_output_memory_s + 3 * total_compute_s\n"
+        "7,aimed,11,20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s\n"
     )
     return folder
 

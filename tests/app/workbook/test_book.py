@@ -30,6 +30,9 @@ from trainlaw.datasets import (
     link_table,
 )
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
+from trainlaw.datasets.hardware.gpus import USUAL_LAUNCH_S
+from trainlaw.datasets.hardware.instances import instances
+from trainlaw.datasets.hardware.possible import has_link
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
 from trainlaw.formulas import Formula, GroupedConstant, parse_text, variables
 from trainlaw.formulas.algebra.expression import with_constants
@@ -147,7 +150,7 @@ def random_choice(choose):
     nodes = choose.choice([1, 1, 2, 3, 8])
     n_gpus = nodes * choose.choice([1, 2, 3, 4, 8])
     scopes = link_table().groupby("scope")["link"].apply(list)
-    link = choose.choice([None, *scopes["node"]])
+    link = choose.choice([None, *(name for name in scopes["node"] if has_link(find_gpu(gpu), name))])
     network, algorithm = choose.choice(scopes["network"]), choose.choice(ALGORITHMS[1:])
     precision = choose.choice(["fp32", "amp"])
     numbers = {"tl_batch_per_gpu": float(batch), "tl_n_gpus": float(n_gpus), "tl_nodes": float(nodes)}
@@ -188,9 +191,12 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         assert named_value(book, small, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), asked
         assert named_value(book, small, "tl_all_reduce_s") == pytest.approx(expected.exchange_s, rel=1e-9)
         single = [configuration(**{**asked, "gpu": gpu}) for gpu in few_gpus()]
-        runs = RunTable("gpus", pd.concat([run.frame for run in single], ignore_index=True), single[0].facts)
+        one_host = replace(single[0].facts, usual_launch_s=USUAL_LAUNCH_S)
+        runs = RunTable("gpus", pd.concat([run.frame for run in single], ignore_index=True), one_host)
         alone = formula_rows(formula, runs).predict(formula)
         truths = alone + exchange_seconds(formula, runs, SCALING, alone)
+        if asked["link"] and asked["n_gpus"] > asked["n_nodes"]:
+            truths[[not has_link(find_gpu(gpu), asked["link"]) for gpu in few_gpus()]] = math.nan
         for gpu, truth, fit in zip(few_gpus(), truths, memory_needs(runs)["fits"], strict=True):
             row = all_gpus(book)[gpu]
             shown = row["iteration time"]
@@ -256,6 +262,8 @@ WARNED = {
     "written": {"tl_gpu_choice": "NVIDIA GeForce rtx2080ti", "tl_cnn_choice": "ResNet-50"},
     "counted": {"tl_gpu_choice": "8x Tesla T4"},
     "instance": {"tl_gpu_choice": "p3.8xlarge", "tl_cnn_choice": "rn50"},
+    "unlinked": {"tl_n_gpus": 4.0, "tl_link": "nvlink4-x18"},
+    "crowded": {"tl_n_gpus": 34.0, "tl_nodes": 2.0},
 }
 
 
@@ -266,11 +274,12 @@ def test_warnings_where_they_belong(books):
     assert "times that of any training run" in value_of(books["far"], "warnings")
     assert value_of(books["half"], "warnings") == "no training run used fp16"
     # A heading of the list of GPUs is no GPU.
-    for name in ("heading", "broken", "lacking", "family"):
+    for name in ("heading", "broken", "lacking", "family", "unlinked", "crowded"):
         assert value_of(books[name], "entries") == FAULTS
         assert value_of(books[name], "time") == value_of(books[name], "fits in memory") == "not known"
         assert value_of(books[name], "warnings") == AFTER_ENTRIES
-    assert "multiple" in note_of(books["broken"], "number of nodes")
+    for name in ("broken", "crowded"):
+        assert "share the GPUs evenly, at most 16" in note_of(books[name], "number of nodes")
     assert "one that this GPU has" in note_of(books["lacking"], "precision")
 
 
@@ -283,6 +292,8 @@ def test_names_are_taken_as_other_software_writes_them(formula, books):
     assert note_of(books["family"], "GPU").startswith("did you mean V100-")
     for name, gpu, n_gpus in (("counted", "T4", 8), ("instance", "V100-SXM2-16GB", 4)):
         assert (value_of(books[name], "GPU in use"), value_of(books[name], "number of GPUs")) == (gpu, n_gpus)
+    (rented,) = (one for one in instances() if one.instance == "p3.8xlarge")
+    assert value_of(books["instance"], "GPU price") == pytest.approx(rented.price_usd_per_hour / 4)
 
 
 def with_added_rows(small, plan):

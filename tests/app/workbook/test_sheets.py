@@ -140,20 +140,15 @@ def test_formula_without_errors_or_inputs_still_makes_a_workbook():
     assert value_of(read_book(BytesIO(workbook_bytes(constant))), "time") == 0.002
 
 
-def test_a_formula_of_layers_is_entered_by_the_features_of_one_layer():
-    plan = workbook_plan(read_formula("1.25 * total_compute_s + 5.42 * layer_launch_s", "layer"))
-    assert [sheet.name for sheet in plan.sheets] == ["Prediction", "Examples", "Constants", "Notes"]
-    assert sheet_of(plan, "Prediction").cells[0, 0].value == "time of one layer"
-    # The examples are the layers of the first choice.
-    assert sheet_of(plan, "Examples").cells[30, 2].formula
-
-
 def test_what_the_workbook_cannot_hold_is_refused_with_a_way_out(formula):
     two = (GroupedConstant("C[a]", "a", {}, 1.0), GroupedConstant("C_a_", "a", {}, 1.0))
     specs = feature_specs(["conv3x3_compute_s"])
     twin = Formula(parse_text("C[a] * C_a_ * conv3x3_compute_s"), specs, TARGET, grouped=two)
     with pytest.raises(InputError, match="rename"):
         workbook_bytes(twin)
+    layers = read_formula("1.25 * total_compute_s + 5.42 * layer_launch_s", "layer")
+    with pytest.raises(InputError, match="no workbook; export it to"):
+        workbook_bytes(layers)
     with pytest.raises(UnknownNameError):
         workbook_bytes(replace(formula, features=(replace(formula.features[0], name="nonsense_s"),)))
 

@@ -13,7 +13,7 @@ from trainlaw.evolve.machine.arrays import (
     make_rows,
 )
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import InputError, RowSums
+from trainlaw.formulas import InputError
 
 
 def rows_of(columns, y, group, weight=None, **options):
@@ -52,44 +52,6 @@ def test_blocks_hold_every_row_once_and_ones_beyond(count):
     assert rows.columns.ctypes.data % LINE_BYTES == 0
     np.testing.assert_array_equal(rows.columns[:, :count], columns)
     assert np.all(rows.columns[:, count:] == 1.0)
-
-
-def summed_by_entries(rows, values):
-    """Sums of `values`, of the rows in the order of the blocks, computed from the entries."""
-    found = np.zeros(rows.target.size)
-    starts = rows.block_start
-    for chunk in range(rows.chunk_start.size - 1):
-        for block in range(rows.chunk_block[chunk], rows.chunk_block[chunk + 1]):
-            entries = slice(rows.entry_start[block], rows.entry_start[block + 1])
-            places = rows.chunk_start[chunk] + rows.entry_place[entries]
-            terms = rows.entry_count[entries] * values[starts[block] + rows.entry_row[entries]]
-            np.add.at(found, places, terms)
-    return found
-
-
-@given(seed=st.integers(0, 99), observations=st.integers(2, 30), groups=st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
-def test_entries_add_up_to_the_sums(seed, observations, groups):
-    generator = np.random.default_rng(seed)
-    sizes = generator.integers(1, 60, observations)
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    sums = RowSums(start, generator.integers(0, 40, start[-1]), generator.integers(1, 5, start[-1]) * 1.0)
-    columns = generator.uniform(size=(1, 40))
-    group = np.unique(generator.integers(0, groups, observations), return_inverse=True)[1]
-    y = sums.apply(columns[0])
-    rows = rows_of(columns, y, group, sums=sums)
-    np.testing.assert_allclose(summed_by_entries(rows, rows.columns[0]), rows.target, rtol=1e-12)
-
-
-def test_chunks_of_sums_never_cross_a_group():
-    count = BLOCK_ROWS + 7
-    sums = RowSums(np.arange(2 * count + 1), np.arange(2 * count) % 50, np.ones(2 * count))
-    group = np.repeat([0, 1], count)
-    rows = rows_of(np.ones((1, 50)), np.ones(2 * count), group, sums=sums)
-    assert rows.chunk_start.tolist() == [0, BLOCK_ROWS, count, count + BLOCK_ROWS, 2 * count]
-    assert set(rows.group_start) <= set(rows.chunk_start)
-    # Each chunk has each of the 50 rows once.
-    assert np.diff(rows.block_start).tolist() == [50, 7, 50, 7]
 
 
 def test_scratch_holds_the_longest_program_that_settings_allow(interpreted):

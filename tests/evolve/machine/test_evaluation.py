@@ -6,38 +6,33 @@ from trainlaw.evolve.machine import arrays, evaluation, kernels
 from trainlaw.evolve.machine.arrays import HUBER, SOFT_L1, SQUARES, make_rows
 from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.trees import encode
-from trainlaw.formulas import RowSums
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
 
 def linked(program, theta, rows):
-    """Scratch with a program whose first chunk is evaluated and weighted."""
+    """Scratch with a program whose first block is evaluated and weighted."""
     work = arrays.make_work(())[0]
     evaluation.link(program, program.size, work)
     evaluation.set_constants(theta, work)
-    evaluation.observe(program, rows, 0, 0, rows.chunk_start[1], work)
+    evaluation.observe(program, rows, 0, 0, rows.block_start[1], work)
     return work
 
 
 def residuals(program, theta, rows):
     work = linked(program, theta, rows)
-    evaluation.weigh_chunk(rows, 0, -1, work)
-    return work.residual[: rows.chunk_start[1]].copy()
+    evaluation.weigh_block(rows, 0, -1, work)
+    return work.residual[: rows.block_start[1]].copy()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("logarithmic", [False, True])
-@pytest.mark.parametrize("summed", [False, True])
-def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, logarithmic, summed):
+def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, logarithmic):
     # Positive, since the slope of 0^x is not defined.
     grammar, columns = typed_problem.grammar, typed_problem.columns + 0.5
-    sums = RowSums(np.arange(41) * 3, np.arange(120), np.linspace(1.0, 2.0, 120)) if summed else None
-    n = 40 if summed else 120
+    n = 120
     y = np.linspace(1.0, 2.0, n)
-    rows = make_rows(
-        columns, y, np.ones(n), np.ones(n), np.zeros(n, np.int64), logarithmic=logarithmic, sums=sums
-    )
+    rows = make_rows(columns, y, np.ones(n), np.ones(n), np.zeros(n, np.int64), logarithmic=logarithmic)
     checked = 0
     for _ in range(60):
         programs = encode(forest_of([Individual(grammar.grow(grammar.target, 4, drawing))], grammar))
@@ -46,9 +41,8 @@ def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, log
         if not theta.size or not np.all(np.isfinite(first)):
             continue
         work = linked(program, theta, rows)
-        evaluation.weigh_chunk(rows, 0, -1, work)
+        evaluation.weigh_block(rows, 0, -1, work)
         evaluation.differentiate(program, rows, 0, work)
-        slopes = work.gathered if summed else work.jacobian
         for p in range(theta.size):
             size = 1e-6 * max(1.0, abs(theta[p]))
             up, down = theta.copy(), theta.copy()
@@ -56,7 +50,7 @@ def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, log
             down[p] -= size
             numeric = (residuals(program, up, rows) - residuals(program, down, rows)) / (2.0 * size)
             if np.all(np.isfinite(numeric)):
-                np.testing.assert_allclose(slopes[p, :n], numeric, rtol=1e-4, atol=1e-5)
+                np.testing.assert_allclose(work.jacobian[p, :n], numeric, rtol=1e-4, atol=1e-5)
                 checked += 1
     assert checked > 60
 
@@ -84,7 +78,7 @@ def test_losses_are_those_of_their_definitions(robust, programs_of):
         HUBER: np.where(r > 0.3, (2.0 * r - 0.3) * 0.3, r**2),
         SOFT_L1: 2.0 * 0.3**2 * (np.sqrt(1.0 + (r / 0.3) ** 2) - 1.0),
     }[robust]
-    assert evaluation.weigh_chunk(rows, 0, -1, work) == pytest.approx(np.mean(expected))
+    assert evaluation.weigh_block(rows, 0, -1, work) == pytest.approx(np.mean(expected))
 
 
 def test_a_skipped_group_weighs_nothing(programs_of):
@@ -92,7 +86,7 @@ def test_a_skipped_group_weighs_nothing(programs_of):
     group = np.array([0, 0, 1, 1, 2, 2])
     rows = make_rows(values[None, :], np.zeros(6), np.ones(6), np.ones(6), group, logarithmic=False)
     work = linked(programs_of(([1], [])).tokens, np.zeros(0), rows)
-    assert evaluation.weigh_chunk(rows, 0, 1, work) == pytest.approx((1.0 + 4.0 + 25.0 + 36.0) / 6.0)
+    assert evaluation.weigh_block(rows, 0, 1, work) == pytest.approx((1.0 + 4.0 + 25.0 + 36.0) / 6.0)
     assert work.residual[2:4].tolist() == [0.0, 0.0]
     assert work.factor[2:4].tolist() == [0.0, 0.0]
     assert np.all(work.residual[[0, 1, 4, 5]] > 0.0)
@@ -102,7 +96,7 @@ def test_a_skipped_group_weighs_nothing(programs_of):
     ("skip", "start", "n", "expected"),
     [(-1, 0, 5, (5, 5)), (0, 0, 5, (0, 2)), (1, 0, 5, (2, 5)), (1, 4, 3, (0, 2)), (2, 0, 4, (4, 4))],
 )
-def test_the_range_of_a_group_is_cut_to_its_chunk(skip, start, n, expected):
+def test_the_range_of_a_group_is_cut_to_its_block(skip, start, n, expected):
     group = np.repeat([0, 1, 2], [2, 4, 3])
     rows = make_rows(np.ones((1, 9)), np.ones(9), np.ones(9), np.ones(9), group, logarithmic=False)
     assert evaluation.skipped_range(rows, start, n, skip) == expected
@@ -113,4 +107,4 @@ def test_values_of_logarithms_must_be_positive(programs_of):
         np.array([[1.0, -1.0]]), np.ones(2), np.ones(2), np.ones(2), np.zeros(2, np.int64), logarithmic=True
     )
     work = linked(programs_of(([1], [])).tokens, np.zeros(0), rows)
-    assert math.isnan(evaluation.weigh_chunk(rows, 0, -1, work))
+    assert math.isnan(evaluation.weigh_block(rows, 0, -1, work))

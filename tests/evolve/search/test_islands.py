@@ -1,6 +1,5 @@
 import gc
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,7 +92,7 @@ def test_no_structure_is_fitted_more_often_than_allowed(typed_problem):
 def test_the_archive_holds_the_best_of_each_complexity(typed_problem):
     island = advance(start_island(typed_problem, 0), typed_problem, 6)
     for (measure, complexity), tree in island.archive.items():
-        known = complexities(forest_of([tree], typed_problem.grammar), typed_problem.costs)[0]
+        known = complexities(forest_of([tree], typed_problem.grammar))[0]
         assert tree.complexity == complexity == known
         alike = [getattr(other, measure) for other in island.population if other.complexity == complexity]
         assert getattr(tree, measure) <= min(alike, default=math.inf)
@@ -119,12 +118,9 @@ def test_trees_keep_within_the_limits_of_size(typed_with):
         assert sum(node.constant is not None for node in tree) <= 3
 
 
-@pytest.mark.parametrize("measure", ["mean", "worst"])
-def test_the_score_joins_the_held_out_losses(typed_with, measure):
-    problem = typed_with(held_out_measure=measure)
-    joined = {"mean": np.mean, "worst": np.max}[measure]
-    for tree in start_island(problem, 0).population:
-        assert tree.score == joined(tree.cases)
+def test_the_score_is_the_mean_of_the_held_out_losses(typed_problem):
+    for tree in start_island(typed_problem, 0).population:
+        assert tree.score == np.mean(tree.cases)
         assert tree.score != tree.loss
 
 
@@ -151,11 +147,8 @@ def test_children_that_cannot_survive_have_no_held_out_losses(typed_problem):
     assert np.isfinite(cases[np.isfinite(losses) & ~skipped]).any(axis=1).mean() > 0.9
 
 
-@pytest.mark.parametrize("held_out_selection", [False, True])
-def test_without_groups_the_score_is_the_loss(untyped_problem, held_out_selection):
-    settings = replace(untyped_problem.settings, held_out_selection=held_out_selection)
-    problem = replace(untyped_problem, settings=settings)
-    assert all(tree.score == tree.loss for tree in start_island(problem, 0).population)
+def test_without_groups_the_score_is_the_loss(untyped_problem):
+    assert all(tree.score == tree.loss for tree in start_island(untyped_problem, 0).population)
 
 
 def test_an_island_is_spent_with_its_share_of_the_evaluations(typed_with):

@@ -104,22 +104,8 @@ def test_interrupting_keeps_what_was_found(typed_rows, specs):
     assert len(estimator.front_) > 0
 
 
-def test_islands_exchange(typed_with):
-    problem = typed_with(evaluations=300, islands=2, migration_interval=1)
+def test_islands_exchange(typed_with, monkeypatch):
+    monkeypatch.setattr("trainlaw.evolve.search.loop.MIGRATION_INTERVAL", 1)
+    problem = typed_with(evaluations=300, islands=2)
     first, second = run(start_state(problem), problem).islands
     assert {id(tree) for tree in first.population} & {id(tree) for tree in second.population}
-
-
-def test_the_history_has_what_beat_all_simpler_ones_and_counts_side_by_side(typed_with):
-    state = run(start_state(typed_with(islands=2, evaluations=400)), typed_with(islands=2, evaluations=400))
-    history = state.history()
-    assert [own.evaluations for own in history] == sorted(own.evaluations for own in history)
-    assert len(history) == sum(len(island.history) for island in state.islands) > 2
-    best = min(tree.score for tree in state.front("score"))
-    assert min(own.score for own in history) == best
-    assert all(own.evaluations % 2 == 0 for own in history)
-
-
-def test_only_searches_that_hold_groups_out_have_a_history(typed_with):
-    plain = typed_with(held_out_selection=False)
-    assert start_state(plain).history() == []

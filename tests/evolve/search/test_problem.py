@@ -13,7 +13,7 @@ from trainlaw.evolve.search.losses import loss_name
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.trees import from_expression
 from trainlaw.evolve.search.variation import random_tree
-from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError, RowSums, parse_text
+from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError, parse_text
 
 QUICK = SearchSettings(evaluations=1500, population=60)
 
@@ -62,34 +62,6 @@ def test_rows_are_dealt_into_equal_cases(count, cases):
     assert sizes.max() - sizes.min() <= 1
     assert np.array_equal(deal_rows(count, 0), deal_rows(count, 0))
     assert np.array_equal(deal_rows(count, 0), deal_rows(count, 1)) == (cases == 1)
-
-
-@pytest.mark.parametrize(
-    ("measure", "expected"), [("mean", [2.0, np.inf, np.inf]), ("worst", [3.0, np.inf, np.inf])]
-)
-def test_losses_are_joined_by_their_mean_or_their_worst(measure, expected, made):
-    problem = made(groups=np.arange(120) % 2, settings=replace(QUICK, held_out_measure=measure))
-    cases = np.array([[1.0, 3.0], [1.0, np.nan], [1.0, np.inf]])
-    assert problem.joint_losses(np.array(cases)).tolist() == expected
-
-
-def test_each_division_counts_alike(made):
-    problem = made(groups=np.arange(120) % 4, further_groups=[np.arange(120) % 2])
-    assert problem.joint_losses(np.array([[1.0, 1.0, 1.0, 1.0, 2.0, 4.0]])).tolist() == [2.0]
-
-
-def test_a_fit_holds_out_the_groups_of_every_division(made):
-    thirds = np.arange(120) // 40
-    both, alone = made(further_groups=[thirds]), made(groups=thirds)
-    tree = from_expression(parse_text("compute_s + memory_s"), both.grammar)
-    (found,) = both.fit([tree], 30, held_out=True)
-    (by_group,) = replace(both, further_rows=()).fit([tree], 30, held_out=True)
-    assert found.cases.size == both.case_count + 3
-    assert found.cases[: both.case_count].tolist() == by_group.cases.tolist()
-    # The constants are those of rows weighted by the first division, so they differ a little.
-    (by_third,) = alone.fit([tree], 30, held_out=True)
-    assert found.cases[both.case_count :] == pytest.approx(by_third.cases, rel=0.2)
-    assert both.fit([tree], 30)[0].cases.size == both.case_count
 
 
 def test_a_weight_of_two_is_the_row_twice(made, typed_rows):
@@ -162,31 +134,6 @@ def test_the_box_is_that_of_the_training_rows(made, typed_rows):
         assert (low, high) == (columns[:, position].min(), columns[:, position].max())
 
 
-def test_sums_of_one_row_each_are_the_rows_themselves(made):
-    plain = made()
-    summed = made(sums=RowSums(np.arange(121), np.arange(120), np.ones(120)))
-    texts = ("compute_s + 0.3 * memory_s * ratio^0.4 + launch_s", "max(compute_s, memory_s)", "0.01")
-    trees = [from_expression(parse_text(text), plain.grammar) for text in texts]
-    others = [from_expression(parse_text(text), summed.grammar) for text in texts]
-    for first, second in zip(
-        plain.fit(trees, 20, held_out=True), summed.fit(others, 20, held_out=True), strict=True
-    ):
-        assert second.loss == pytest.approx(first.loss, rel=1e-6)
-        np.testing.assert_allclose(second.cases, first.cases, rtol=1e-4)
-
-
-def test_sums_over_many_blocks_are_those_of_numpy(specs):
-    generator = np.random.default_rng(4)
-    columns = np.column_stack([generator.uniform(1.0, 2.0, (3000, 4)), np.ones(3000)])
-    sums = RowSums(np.arange(0, 3001, 300), generator.permutation(3000), generator.uniform(1.0, 9.0, 3000))
-    y = sums.apply(3.0 * columns[:, 0] + columns[:, 1])
-    groups = np.array(["a", "b"] * 5)
-    problem = make_problem(columns, y, specs.features, specs.target, QUICK, groups=groups, sums=sums)
-    assert problem.rows.block_start.size > 5
-    tree = problem.fit([from_expression(parse_text("compute_s + memory_s"), problem.grammar)], 50)[0]
-    assert [node.constant for node in tree if node.constant] == pytest.approx([3.0, 1.0], rel=1e-3)
-
-
 def test_what_is_not_reached_in_time_stays_as_it_is(made):
     problem = made()
     trees = [from_expression(parse_text(text), problem.grammar) for text in ("compute_s", "memory_s")]
@@ -257,7 +204,7 @@ def test_the_true_formula_has_almost_no_loss(made, typed_rows, loss):
 def test_residuals_are_scaled_by_the_loss(loss, last, scale, width, specs):
     columns = np.ones((2, len(specs.features)))
     columns[1, 0] = 2.0
-    settings = SearchSettings(loss=loss, held_out_selection=False)
+    settings = SearchSettings(loss=loss)
     rows = make_problem(columns, np.array([1.0, last]), specs.features, specs.target, settings).rows
     assert sorted(rows.scale.tolist(), reverse=True) == pytest.approx(scale)
     assert rows.width == width
@@ -266,29 +213,33 @@ def test_residuals_are_scaled_by_the_loss(loss, last, scale, width, specs):
 def test_a_search_fits_to_its_share_of_each_group_and_the_offered_formulas_to_all_rows():
     generator = np.random.default_rng(0)
     X = generator.uniform(1.0, 2.0, (9_000, 2))
-    groups, sources = np.arange(9_000) % 7, (np.arange(9_000) == 4).astype(int)
+    groups = np.where(np.arange(9_000) == 4, 7, np.arange(9_000) % 7)
     y = 2.5 * X[:, 0] / X[:, 1] * np.exp(0.1 * generator.standard_normal(9_000))
     specs = tuple(FeatureSpec(name, name, DIMENSIONLESS, name) for name in "ab")
     target = FeatureSpec("y", "y", DIMENSIONLESS, "y")
     settings = SearchSettings(
-        typed=False, evaluations=400, population=40, search_rows=1_400, operators=("mul", "div")
+        typed=False,
+        evaluations=400,
+        population=40,
+        search_rows=1_400,
+        operators=("mul", "div"),
+        group_weight_power=0.0,
     )
 
     def made():
-        return make_problem(X, y, specs, target, settings, groups=groups, further_groups=[sources])
+        return make_problem(X, y, specs, target, settings, groups=groups)
 
     problem, again = made(), made()
     assert [np.array_equal(*pair) for pair in zip(problem.rows, again.rows, strict=True)]
-    # The row of a source for itself is drawn as well, although it is one of 9,000.
-    assert np.diff(problem.rows.group_start).tolist() == pytest.approx([200] * 7, abs=1)
-    assert np.diff(problem.further_rows[0].group_start)[-1] == 1
+    # The row of a group for itself is drawn as well, although it is one of 9,000.
+    assert np.diff(problem.rows.group_start).tolist() == pytest.approx([200] * 7 + [1], abs=1)
     assert problem.whole.rows.target.size == 9_000 and problem.drawn_share == pytest.approx(
         1_400 / 9_000, rel=0.01
     )
     assert problem.whole.whole.rows is problem.whole.rows
-    search = FormulaRegressor(specs, target, settings).fit(X, y, groups, further_groups=[sources])
+    search = FormulaRegressor(specs, target, settings).fit(X, y, groups)
     fitted, residual = search.predict(X), y - search.predict(X)
-    # Least squares on all rows, each group with the same weight, leave nothing along the prediction.
+    # Least squares on all rows leave nothing along the prediction.
     assert abs(np.sum(residual * fitted)) < 1e-6 * np.sum(fitted**2)
 
 

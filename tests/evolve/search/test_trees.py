@@ -114,7 +114,7 @@ def test_complexity_is_that_of_the_expression(typed_problem, drawing, families):
     trees = [
         tree for tree in families(drawing, typed_problem, 60) if all(node.constant != 1.0 for node in tree)
     ]
-    assert complexities(forest_of(trees, typed_problem.grammar), typed_problem.costs).tolist() == [
+    assert complexities(forest_of(trees, typed_problem.grammar)).tolist() == [
         complexity(to_expression(tree)) for tree in trees
     ]
 

@@ -1,30 +1,8 @@
 // The choice that strings by field hold, `texts`, as the form or a link has them.
 const NUMBERS = ["batch", "gpus", "nodes", "largest", "peak", "bandwidth", "images", "epochs"];
-const TICKS = ["has_optimizer", "has_input_copy", "is_tuned", "is_bucketed"];
-const FIELDS = [
-  "formula",
-  "cnn",
-  "precision",
-  "layout",
-  "compilation",
-  "stack",
-  "host-launch",
-  "batch",
-  "gpu",
-  "gpus",
-  "nodes",
-  "largest",
-  "link",
-  "network",
-  "algorithm",
-  "peak",
-  "bandwidth",
-  "images",
-  "epochs",
-  "price",
-  ...FORMULA.grouped.map((_, index) => `group-${index}`),
-  ...TICKS,
-];
+const TICKS = Object.keys(FORMULA.first).filter((id) => ["true", "false"].includes(FORMULA.first[id]));
+const FIELDS = [...Object.keys(FORMULA.first), ...FORMULA.grouped.map((_, index) => `group-${index}`)];
+const linksWithin = (scope) => Object.keys(LINKS).filter((name) => LINKS[name].scope === scope);
 const initial = (id) => FORMULA.first[id] ?? "";
 
 // A forward pass is on one GPU, and inference has no epochs.
@@ -32,14 +10,9 @@ const ONE_PASS = { gpus: "1", nodes: "", largest: "0", epochs: "1" };
 // What a name such as p4d.24xlarge or 8x T4 says besides the GPU, where the texts leave it open.
 const withMachine = (texts) => {
   const { count, instance } = meaningOf("gpu", texts.gpu);
-  const [, perNode, link, network] = NAMES.gpu.instances[instance] ?? [];
-  return {
-    ...texts,
-    perNode,
-    gpus: texts.gpus === initial("gpus") && count > 1 ? String(count) : texts.gpus,
-    link: (texts.link === initial("link") && link) || texts.link,
-    network: (texts.network === initial("network") && network) || texts.network,
-  };
+  const [, perNode, link, fabric, price] = NAMES.gpu.instances[instance] ?? [];
+  const rented = instance && { instance, per_node: perNode, link, ...(fabric && { fabric }), price };
+  return { ...texts, rented, gpus: texts.gpus === initial("gpus") && count > 1 ? String(count) : texts.gpus };
 };
 const choiceOf = (typed) => {
   const texts = isForward(typed) ? { ...typed, ...ONE_PASS } : withMachine(typed);

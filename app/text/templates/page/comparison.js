@@ -38,34 +38,6 @@ const orderText = (sides) => {
     ? "Their intervals do not touch."
     : "Their intervals overlap, so the order is not certain.";
 };
-const showShares = (results) => {
-  const times = results.map(timesOf);
-  const time = (side, title) => times[side][title] ?? 0;
-  const most = Math.max(...times.flatMap((each) => Object.values(each)));
-  const gap = (title) => Math.abs(time(0, title) - time(1, title));
-  const chosen = Object.keys({ ...times[0], ...times[1] })
-    .filter((title) => gap(title) > 0)
-    .sort((one, other) => gap(other) - gap(one))
-    .slice(0, FEW_TERMS);
-  field("gaps").replaceChildren(
-    ...chosen.map((title) =>
-      element(
-        "li",
-        {},
-        element("h4", {}, title),
-        ...["A", "B"].map((name, side) =>
-          element(
-            "div",
-            { class: "side" },
-            element("span", {}, name),
-            bar(time(side, title) / most, null, side ? "" : "plain-bar"),
-            element("span", { class: "n" }, duration(time(side, title))),
-          ),
-        ),
-      ),
-    ),
-  );
-};
 const showComparison = (texts, choice) => {
   const kept = keptChoice();
   field("comparison").hidden = !kept;
@@ -86,7 +58,6 @@ const showComparison = (texts, choice) => {
       ),
     ),
   );
-  showShares(sides.map((side) => computed(side.choice.gpu, side.choice)));
 };
 const startComparison = () => {
   field("keep").addEventListener("click", () => {

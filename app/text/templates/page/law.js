@@ -1,21 +1,30 @@
 // The time of one configuration. GPUS, CNNS, PRECISIONS, LINKS, ALGORITHMS, PRICES and FORMULA are defined
 // above; nothing is fetched. A choice holds what the form holds, numbers as numbers.
+// A table by the name of each row, of the names of its columns and a list per row.
+function unpacked(columns, rows) {
+  const named = ([name, values]) => [name, Object.fromEntries(columns.map((column, place) => [column, values[place]]))];
+  return Object.fromEntries(Object.entries(rows).map(named));
+}
 // The formula that is chosen: the full one, one with fewer constants, or that of forward passes.
 const lawOf = (choice) => FORMULA.others[choice.formula] ?? FORMULA;
 const isForward = (choice) => lawOf(choice).isForward;
 const precisionOf = (gpu, choice) =>
   choice.precision || (isForward(choice) ? FORMULA.ofPasses : GPUS[gpu].default_precision);
-const linkOf = (gpu, choice) => (choice.link === "own" ? GPUS[gpu].own_link : choice.link);
-// A choice on a GPU: where nodes or fabric are not chosen, those of usual servers with it.
+// The instance of a cloud that the GPU was chosen by: its name, number of GPUs, link, fabric and price.
+const rentedOf = (gpu, { gpu: chosen, rented }) => (gpu === chosen && rented) || {};
+const linkOf = (gpu, choice) =>
+  choice.link === "own" ? rentedOf(gpu, choice).link || GPUS[gpu].own_link : choice.link;
+// A choice on a GPU: where nodes or fabric are not chosen, those of the instance or of usual servers with it.
 const onGpu = (gpu, choice) => {
-  const { per_node: usual = 8, fabric } = GPUS[gpu] ?? {};
-  const { perNode = usual } = choice;
+  const { per_node: perNode = 8, fabric } = { ...GPUS[gpu], ...rentedOf(gpu, choice) };
   return {
     ...choice,
     nodes: choice.usualNodes ? Math.ceil(choice.gpus / perNode) : choice.nodes,
     network: choice.usualFabric ? fabric : choice.network,
   };
 };
+// A table that compares GPUs has one host for all of them, the slowest of theirs, as that of the command has.
+const SLOWEST_LAUNCH = Math.max(...Object.values(GPUS).map(({ usual_launch_s: launch }) => launch));
 const machineText = (gpu, { gpus, nodes, largest, network, ...choice }) => {
   const each = largest > 0 ? `at most ${largest}` : gpus / nodes;
   const parts = [
@@ -64,7 +73,7 @@ const columnsOf = (gpu, choice) => {
     least_bytes_per_param: precision.least_bytes_per_param,
     momentum_bytes_per_param: precision.momentum_bytes_per_param,
     peak_flop_per_s: specifications[precision.peak_column],
-    usual_launch_s: specifications.usual_launch_s * (FORMULA.launchesLeft[choice.compilation] ?? 1),
+    usual_launch_s: (choice.usualLaunch ?? specifications.usual_launch_s) * (FORMULA.launchesLeft[choice.compilation] ?? 1),
     has_optimizer: choice.has_optimizer && !isForward(choice) ? 1 : 0,
     has_input_copy: choice.has_input_copy && !isForward(choice) ? 1 : 0,
     is_tuned: choice.is_tuned ? 1 : 0,
@@ -90,10 +99,14 @@ const changesOf = (choice) =>
 const isChanged = (choice) => changesOf(choice).length > 0;
 const changedName = (gpu, choice) => (isChanged(choice) ? `${gpu} with ${changesOf(choice).join(", ")}` : gpu);
 const priceOf = (gpu, choice) => {
-  const listed = PRICES.of[gpu] ?? {};
-  return choice.price !== null && gpu === choice.gpu
-    ? choice.price
-    : (listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN);
+  const { [gpu]: listed = {} } = PRICES.of;
+  if (choice.price !== null && gpu === choice.gpu) return choice.price;
+  return rentedOf(gpu, choice).price ?? listed[Math.floor(choice.gpus / choice.nodes)] ?? listed[0] ?? NaN;
+};
+const originOf = (gpu, choice) => {
+  if (choice.price !== null) return "your price";
+  const { instance } = rentedOf(gpu, choice);
+  return `price list: ${instance ?? PRICES.origin}`;
 };
 // The factor of the interval, by precision, stack, vendor, and whether a training run is on the generation.
 const factorOf = (gpu, choice) => {
@@ -166,7 +179,7 @@ const factsOf = (gpu, choice) => {
     price_per_hour: price,
     has_price: Number.isFinite(price) ? 1 : 0,
     currency: PRICES.currency,
-    price_origin: choice.price === null ? `price list: ${PRICES.origin}` : "your price",
+    price_origin: originOf(gpu, choice),
   };
 };
 const featuresOf = (columns, choice) => ({

@@ -5,6 +5,10 @@ const indexOf = (kind) => {
   const index = { ...kind, ...Object.fromEntries(Object.keys(kind.rules).map((use) => [use, patternsOf(kind, use)])) };
   index.named = new Map(Object.entries(kind.exact).flatMap(([name, texts]) => [name, ...texts].map((text) => [text, name])));
   index.keys = new Map(kind.keys.map(([key, ...names]) => [key, names]));
+  for (const [text, name] of index.named) {
+    const key = keyOf(index, text);
+    if (!index.keys.has(key)) index.keys.set(key, [name]);
+  }
   index.loose = new Map(kind.loose.map(([key, ...names]) => [key, names]));
   return index;
 };
@@ -107,12 +111,13 @@ const questionIn = (index, text, { candidates, count, reason }) => {
   const advice = listed.length ? `did you mean ${listed.map(quoted).join(" or ")}?` : index.unknown[0][1];
   return `unknown ${index.kind} ${said}: ${[reason, advice].filter(Boolean).join("; ")}`;
 };
-const INDICES = Object.fromEntries(Object.entries(NAMES).map(([id, kind]) => [id, indexOf(kind)]));
-const meaningOf = (id, text) => meaningIn(INDICES[id], text);
+const INDICES = {}; // made when a text is first looked up
+const indexNamed = (id) => (INDICES[id] ??= indexOf(NAMES[id]));
+const meaningOf = (id, text) => meaningIn(indexNamed(id), text);
 const questionOf = (id, text) => {
   const meaning = meaningOf(id, text);
   if (meaning.name) return `${meaning.name} is not in this table: \`trainlaw predict\` computes it`;
-  return questionIn(INDICES[id], text, meaning);
+  return questionIn(indexNamed(id), text, meaning);
 };
 // The name in the list that a text means; the text itself where no name is meant.
 const namedOf = (id, text) => {

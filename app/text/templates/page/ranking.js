@@ -43,10 +43,17 @@ const order = () => {
   return field("order").value === "cost" ? byCost : byTime;
 };
 const showRanking = (choice) => {
+  const lacking = Object.keys(GPUS).filter((gpu) => lackOf(gpu, choice));
   const all = Object.keys(GPUS)
-    .map((gpu) => computed(gpu, choice))
+    .filter((gpu) => !lacking.includes(gpu))
+    .map((gpu) => computed(gpu, { ...choice, usualLaunch: SLOWEST_LAUNCH }))
     .filter(({ seconds }) => Number.isFinite(seconds))
     .sort(order());
+  field("one-host").hidden = choice.launch !== null || !(SLOWEST_LAUNCH > 0);
+  field("one-host").textContent = `All on one host, which needs ${duration(SLOWEST_LAUNCH)} per layer.`;
+  field("left-out").hidden = !lacking.length;
+  field("left-out-title").textContent = `${counted(lacking.length, "GPU")} left out: without what is chosen`;
+  field("left-out-names").textContent = lacking.join(", ");
   const own = all.find(({ gpu }) => gpu === choice.gpu);
   const words = wordsOf(field("search").value);
   const found = all.filter(({ gpu }) => matches(words, `${gpu} ${GPUS[gpu].generation} ${GPUS[gpu].vendor}`));

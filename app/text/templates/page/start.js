@@ -33,8 +33,8 @@ const showFields = (choice) => {
   field("changed").hidden = choice.peak === 1 && choice.bandwidth === 1;
   const gpu = GPUS[choice.gpu];
   if (!gpu) return;
-  field("link").options[0].text = `the GPU's own (${gpu.own_link})`;
-  field("network").options[0].text = `usual servers: ${gpu.fabric}`;
+  field("link").options[0].text = `the GPU's own (${linkOf(choice.gpu, { ...choice, link: "own" })})`;
+  field("network").options[0].text = `usual servers: ${onGpu(choice.gpu, { ...choice, usualFabric: true }).network}`;
   field("nodes").placeholder = String(onGpu(choice.gpu, { ...choice, usualNodes: true }).nodes);
   field("precision").options[0].text = isPass ? `${FORMULA.ofPasses}, as measured` : `PyTorch's default: ${gpu.default_precision}`;
   const listed = priceOf(choice.gpu, { ...choice, price: null });
@@ -71,6 +71,7 @@ const readAddress = (fragment = location.hash.slice(1)) => {
   const parameters = new URLSearchParams(fragment);
   const { texts, said } = textsOfAddress(parameters);
   fillForm(texts);
+  if (texts.gpus === initial("gpus")) fillCount(texts.gpu);
   refused = said;
   const isKept = [...parameters.keys()].some((name) => name.startsWith(KEPT));
   const kept = textsOfAddress(parameters, KEPT);
@@ -81,18 +82,10 @@ const readAddress = (fragment = location.hash.slice(1)) => {
 };
 const fillLists = () => {
   const fill = (id, names) => field(id).append(...names.map((name) => new Option(name, name)));
-  fill(
-    "precision",
-    Object.keys(PRECISIONS).filter((name) => name !== "default"),
-  );
-  fill(
-    "link",
-    Object.keys(LINKS).filter((name) => LINKS[name].scope === "node"),
-  );
-  fill(
-    "network",
-    Object.keys(LINKS).filter((name) => LINKS[name].scope === "network"),
-  );
+  const precisions = Object.keys(PRECISIONS).filter((name) => name !== "default");
+  fill("precision", precisions);
+  fill("link", linksWithin("node"));
+  fill("network", linksWithin("network"));
   fill("algorithm", Object.keys(ALGORITHMS));
   fill("compilation", Object.keys(FORMULA.launchesLeft));
   searchable("cnn", cnnGroups, changed);
