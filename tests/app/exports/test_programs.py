@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -210,7 +211,8 @@ def test_spellings_mean_the_same_in_both_languages(folder):
         compare(node(folder, asked), found)
 
 
-def asked_names(count=1500, seed=3):
+@cache
+def asked_names(count=400, seed=3):
     """Names as people write them, those of the tables, and both with slips; each with its kind."""
     choose, indices = random.Random(seed), {"gpu": built_in_gpus().names, "cnn": names_of_cnns()}
     with WRITTEN.open(encoding="utf-8", newline="") as file:
@@ -237,10 +239,11 @@ def asked_names(count=1500, seed=3):
     return rows
 
 
-def meanings(rows):
-    """What names mean here: name, candidates, number of GPUs, instance, and what is asked."""
+@cache
+def meanings():
+    """What these names mean here: name, candidates, number of GPUs, instance, and what is asked."""
     indices = {"gpu": built_in_gpus().names, "cnn": names_of_cnns()}
-    found = [(indices[kind], text, indices[kind].meaning(text)) for kind, text in rows]
+    found = [(indices[kind], text, indices[kind].meaning(text)) for kind, text in asked_names()]
     return [[*one[:4], "" if one.name else index.question(text, one)] for index, text, one in found]
 
 
@@ -250,7 +253,7 @@ def test_names_mean_the_same_in_python(folder):
     found = [(index[kind], text, index[kind].meaning(text)) for kind, text in rows]
     assert [
         [*one[:4], "" if one.name else kind.question(text, one)] for kind, text, one in found
-    ] == meanings(rows)
+    ] == meanings()
 
 
 @needs_node
@@ -264,7 +267,7 @@ def test_names_mean_the_same_in_javascript(folder):
     (folder / "names.mjs").write_text(script)
     done = subprocess.run([NODE, "names.mjs"], cwd=folder, capture_output=True, text=True, check=True)
     found = [(one[0], tuple(one[1]), *one[2:]) for one in json.loads(done.stdout)]
-    assert found == [tuple(one) for one in meanings(rows)]
+    assert found == [tuple(one) for one in meanings()]
 
 
 def test_every_feature_follows_from_the_names(tmp_path):
