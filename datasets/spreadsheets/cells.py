@@ -124,7 +124,7 @@ def chosen_rows(rows: SheetRows, dialogue: Dialogue) -> pd.DataFrame:
     answers, cells = dialogue.answers, rows.cells
     labels = cells.index.map(str)
     texts = {str(name): cells[name].map(str) for name in cells if answers.values}
-    if absent := sorted(set(answers.skipped_rows) - set(labels)):
+    if absent := [label for label in answers.skipped_rows if label not in labels]:
         dialogue.ask("cells", f"--skip-rows: the table has no row {', '.join(absent)[:60]}")
     skipped = pd.Series(labels.isin(answers.skipped_rows), cells.index)
     for (name, text), value in answers.values.items():

@@ -279,6 +279,8 @@ def _chosen(
 def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dialogue: Dialogue) -> None:
     """Ask which column is the time where it is below that of the least in each row, or above the greatest."""
     bounds = {own: bound_of(own) for own in found if found[own].target == IGNORED and found[own].unit}
+    if not any(bounds.values()):
+        return
     cells = table.cells[[time, *(own for own, bound in bounds.items() if bound)]]
     numbers = cells.map(lambda cell: quantity(cell, dialogue.answers.decimal or ".")[0])
     leads = {own: bounds[own] * (numbers[own] - numbers[time]).dropna() for own in cells.columns[1:]}

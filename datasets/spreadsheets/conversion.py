@@ -284,7 +284,7 @@ def _ask_units(
     usual = tuple(titled) if len(titled) == 1 else unit_choices(bool(several.any()))
 
     def chosen(holds: Callable[[TimeUnit | None], bool]) -> pd.Series:
-        return times["unit"].map({own: holds(own) for own in times["unit"].unique()}).astype(bool)
+        return pd.Series([holds(own) for own in times["unit"]], times.index, dtype=bool)
 
     without = chosen(lambda unit: unit is None) & times["number"].notna()
     fault(
@@ -316,8 +316,9 @@ def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
         target = OF_FLAG.get(name.removeprefix(FLAG), name)
         if target not in ("gpu", "cnn", *SPELLINGS) or target not in frame:
             continue
-        pairs = dict.fromkeys(zip(rows.cells[name].map(str), frame[target].map(str), strict=True))
-        changed = [f"{text} = {value}" for text, value in pairs if value not in (text, "unknown", "None")]
+        pairs = dict.fromkeys(zip(rows.cells[name].to_numpy(), frame[target].to_numpy(), strict=True))
+        texts = dict.fromkeys((str(own), str(value)) for own, value in pairs)
+        changed = [f"{text} = {value}" for text, value in texts if value not in (text, "unknown", "None")]
         more = f" and {len(changed) - _MOST_READINGS} more" if len(changed) > _MOST_READINGS else ""
         if changed:
             yield f"{rows.heading(name)} read as: {'; '.join(changed[:_MOST_READINGS])}{more}"

@@ -186,9 +186,8 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
     body, aside = _body(rows[end + 1 :], header[-1])
     numbers = [number for number, _ in body]
     cells = pd.DataFrame([[row[own] for own in used] for _, row in body], numbers, headings, dtype=object)
-    struck = {
-        number for number, row in body if any(isinstance(cell, str) and cell[:2] == "~~" for cell in row)
-    }
+    is_markdown = grid.separator == "|"
+    struck = {number for number, row in body if is_markdown and any(str(cell)[:2] == "~~" for cell in row)}
     hidden = tuple(number for number in numbers if number in struck.union(grid.hidden))
     lines = (*((number, _joined(row)) for number, row in rows[:start]), *aside)
     return SheetTable(sheet, cells, parts, places, rows[start][0], lines, hidden, grid.separator)

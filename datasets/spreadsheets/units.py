@@ -145,6 +145,8 @@ def quantity(cell: object, decimal: str = ".") -> tuple[float, TimeUnit | None]:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return float(cell), None
     text = cell.isoformat() if isinstance(cell, datetime.time) else str(cell).strip()
+    if not math.isnan(number := number_of(text, decimal)):
+        return number, None
     if isinstance(cell, datetime.timedelta) or _CLOCK.fullmatch(text):
         lasts = pd.Timedelta(cell if isinstance(cell, datetime.timedelta) else text)
         return lasts.total_seconds(), TimeUnit("iteration", 1.0)

@@ -46,7 +46,8 @@ _SIZE = re.compile(
 def is_unmeasured(cell: object) -> bool:
     """Return whether a cell says that there is no time: empty, "OOM", "n/a", "51 %", an error of Excel."""
     if isinstance(cell, str):
-        return _UNMEASURED.fullmatch(cell.strip()) is not None
+        # Most cells are numbers, and end with a digit as no such text does.
+        return not cell[-1:].isdigit() and _UNMEASURED.fullmatch(cell.strip()) is not None
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 

@@ -35,7 +35,6 @@ from trainlaw.evolve.machine.evaluation import (
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import (
-    add_groups,
     fit_constants,
     group_loss,
     held_out_losses,
@@ -144,23 +143,6 @@ def is_below(
     return total < limit * cases.size
 
 
-@compiled
-def hold_out(
-    limit: float, program: np.ndarray, theta: np.ndarray, rows: Rows, work: Work, cases: np.ndarray
-) -> float:
-    """Return the loss at `theta`, and fill `cases` with held-out losses from one linearisation by groups.
-
-    Infinite where the mean of the groups' losses is not below `limit`.
-    """
-    if not is_below(limit, program, theta, rows, work, cases):
-        return math.inf
-    loss: float = linearise_groups(program, theta, rows, work)
-    if loss < math.inf:
-        add_groups(theta, rows.groups, work)
-        held_out_losses(program, theta, rows, work, cases)
-    return loss
-
-
 @entry
 def fit_some(
     programs: Programs,
@@ -202,9 +184,6 @@ def fit_some(
         link(program, programs.offsets[index + 1] - programs.offsets[index], work)
         if rescales:
             rescale(program, constants, flat_from(programs.scaling, 0, begin), rows, skip[index], work)
-        if held_out and steps == 0:
-            losses[index] = hold_out(limits[index], program, constants, rows, work, cases[index])
-            continue
         limit = math.inf if held_out else limits[index]
         losses[index] = fit_constants(program, constants, rows, skip[index], steps, least_gain, limit, work)
         if skip[index] >= 0:

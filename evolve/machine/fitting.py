@@ -161,19 +161,6 @@ def linearise_groups(program: np.ndarray, theta: np.ndarray, rows: Rows, work: W
 
 
 @compiled
-def add_groups(theta: np.ndarray, groups: int, work: Work) -> None:
-    """Set `work.kept_normal` and `work.kept_gradient` to the sums over groups, with the pulls at `theta`."""
-    for p in range(theta.size):
-        work.kept_gradient[p] = work.pull[p] * (theta[p] - work.centre[p])
-        for q in range(p + 1):
-            work.kept_normal[p, q] = work.pull[p] if p == q else 0.0
-        for group in range(groups):
-            work.kept_gradient[p] += work.group_gradient[group, p]
-            for q in range(p + 1):
-                work.kept_normal[p, q] += work.group_normal[group, p * CONSTANT_LIMIT + q]
-
-
-@compiled
 def factorise(constants: int, damping: float, work: Work) -> bool:
     """Compute the Cholesky factor of N + damping diag N in `work.system`; False if there is none.
 
