@@ -172,7 +172,7 @@ class SearchSettings:
     loss_width: float = 0.25
     group_weight_power: float = 0.35
     # Budget.
-    # With half as many, two of four seeds miss 2.5 cos(a) + b^2 / c (300 rows).
+    # With half as many, seeds 0 and 1 miss 2.5 cos(a) + b^2 / c on 300 rows.
     evaluations: int | None = 100_000
     limit_seconds: float | None = None
     # Populations and sizes.
