@@ -31,8 +31,6 @@ OPTIONS = (
     "3",
     "--seeds",
     "1",
-    "--repeats",
-    "1",
     "--evaluations",
     "300",
     "--against",
