@@ -45,19 +45,6 @@ def study_command(
 
     Every finished search is written to disk at once: after an interruption or a crash, the same command
     continues and ends with the same files, byte for byte.
-
-    \b
-    Examples:
-      trainlaw study
-      trainlaw study my-runs.csv --out my-run --seed 1
-      trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
-      trainlaw study --against all --split newest
-      trainlaw study --of layers
-      trainlaw study --seeds 3 --figures figures
-      trainlaw study --of multi --split source
-      trainlaw study --by harness,framework
-      trainlaw study --definition trainlaw-run/study.toml --seed 1
-      trainlaw study --split gpu --cluster tcp://node1:8786
     """
     from trainlaw.app.inputs.run_folder import study_place
     from trainlaw.app.studies.definition import asked_definition, read_study_table, study_identity
@@ -143,12 +130,6 @@ def compare_command(
 
     The difference B - A is taken row by row, then averaged per group and over groups, with an interval by a
     bootstrap over groups.
-
-    \b
-    Examples:
-      trainlaw compare trainlaw-run trainlaw-run-2
-      trainlaw compare trainlaw-run trainlaw-run --estimators trainlaw,cf9
-      trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
     """
     from trainlaw.app.terminal.comparison import comparison_json, comparison_text, fronts_text, read_run
     from trainlaw.app.terminal.output import print_fitted
@@ -193,15 +174,6 @@ def validate_command(
     Short names: batch, peak, bandwidth, activations, conv_outputs, im2col, parameters, weights, layers,
     convs, bytes, sms, cores; all others as listed by `trainlaw features`. Functions: sqrt, cbrt, square,
     cube, exp, log, min, max, abs, tanh, ...
-
-    \b
-    Examples:
-      trainlaw validate --formula "6 * macs * batch / peak / 0.4"
-      trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
-      trainlaw validate --formula trainlaw-run/formula.json --split cnn
-      trainlaw validate h100 --formula built-in --split cnn
-      trainlaw validate --of layers --formula "2 * total_compute_s + 9 * activation_memory_s"
-      trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
     from trainlaw.app.inputs.run_folder import check_target, new_run_folder
     from trainlaw.app.models.coverage import in_sample_warning
@@ -243,11 +215,6 @@ def warmup_command() -> None:
 
     Compiled code is kept for this version, processor and user: in NUMBA_CACHE_DIR, next to the source, or in
     the user's cache.
-
-    \b
-    Examples:
-      trainlaw warmup
-      NUMBA_CACHE_DIR=/opt/trainlaw-cache trainlaw warmup
     """
     from trainlaw.evolve.regressor import compile_machine
 

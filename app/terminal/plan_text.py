@@ -1,7 +1,7 @@
 """Plans of a training as text, CSV, JSON and plot (SVG)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import Any
 
@@ -10,39 +10,15 @@ from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.predictions.training_plans import TrainingPlans
 from trainlaw.app.terminal.predictions import warning_lines
 from trainlaw.app.text import svg
+from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
 from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.validate.conformal import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_LETTERS = 20  # of whose a price is, in a table
-# Columns of CSV and JSON, and those that have another name there; the cost has its currency.
-_COLUMNS = (
-    "gpu",
-    "n_gpus",
-    "n_nodes",
-    "link",
-    "network",
-    "batch_per_gpu",
-    "precision",
-    "time_s",
-    "samples_per_second",
-    "training_h",
-    "training_low_h",
-    "training_high_h",
-    "cost",
-    "cost_low",
-    "cost_high",
-    "spot_cost",
-    "host_cost",
-    "price_of",
-    "energy_kwh",
-    "largest_batch",
-    "pays_to_gpus",
-    "gain",
-    "is_measured",
-)
-_TITLES = {"network": "fabric", "gain": "saved_by_doubling"}
+# Columns of CSV and JSON by their name in the frame; the cost has its currency.
+_COLUMNS: Mapping[str, str] = toml_table(__file__, "tables.toml")["plan_columns"]
 
 
 def plans_text(formula_said: str, plans: TrainingPlans, most: int, every_warning: bool = False) -> str:
@@ -181,10 +157,9 @@ def _notes(plans: TrainingPlans) -> list[str]:
 
 def _names(plans: TrainingPlans) -> dict[str, str]:
     """Return the columns to write by their name in the frame: those of the cost only with prices."""
-    currency = _currency(plans).lower()
-    costs = {name: f"{name}_{currency}" for name in _COLUMNS if "cost" in name}
-    priced = {*costs, "price_of"}
-    return {name: {**_TITLES, **costs}.get(name, name) for name in _COLUMNS if currency or name not in priced}
+    if currency := _currency(plans).lower():
+        return {name: f"{title}_{currency}" if "cost" in name else title for name, title in _COLUMNS.items()}
+    return {name: title for name, title in _COLUMNS.items() if "cost" not in name and name != "price_of"}
 
 
 def plans_csv(plans: TrainingPlans) -> str:
