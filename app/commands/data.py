@@ -253,12 +253,6 @@ def import_file(
     _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
 
 
-def _next_step(runs: "RunTable", target: Path) -> str:
-    """Return what to do with imported runs."""
-    several = "add a run on one GPU, since only those calibrate; then "
-    return f"{several if (runs.frame['n_gpus'] > 1).all() else ''}trainlaw calibrate {target}"
-
-
 def _write_runs(
     runs: "RunTable",
     file: Path,
@@ -277,4 +271,7 @@ def _write_runs(
         contents = merged_text(runs, table)
         runs = runs.merged(table)
     write_table(runs, target)
-    print(f"{target}: {contents}; next: {_next_step(runs, target)}{file_options(gpu_file, cnn_files)}")
+    several = "add a run on one GPU, since only those calibrate; then "
+    first = several if (runs.frame["n_gpus"] > 1).all() else ""
+    files = file_options(gpu_file, cnn_files)
+    print(f"{target}: {contents}; next: {first}trainlaw calibrate {target}{files}")

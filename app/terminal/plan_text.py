@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.predictions.training_plans import TrainingPlans
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.terminal.predictions import warning_lines
 from trainlaw.app.text import svg
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
 from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.validate.conformal import LEVEL
@@ -18,7 +18,7 @@ from trainlaw.validate.conformal import LEVEL
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_LETTERS = 20  # of whose a price is, in a table
 # Columns of CSV and JSON by their name in the frame; the cost has its currency.
-_COLUMNS: Mapping[str, str] = toml_table(__file__, "tables.toml")["plan_columns"]
+_COLUMNS: Mapping[str, str] = TABLES["plan_columns"]
 
 
 def plans_text(formula_said: str, plans: TrainingPlans, most: int, every_warning: bool = False) -> str:
@@ -189,11 +189,6 @@ def plans_json(formula_said: str, plans: TrainingPlans) -> str:
     return finite_json({**said, "plans": rows})
 
 
-# Colours that colour-blind readers distinguish (Okabe and Ito).
-_STYLE = (
-    ".plan{fill:#0072b2;fill-opacity:.35}.unmeasured{fill:#999;fill-opacity:.35}.front{fill:#d55e00}"
-    ".edge{fill:none;stroke:#d55e00;stroke-width:1.2}"
-)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 388.0, 30.0, 232.0
 
 
@@ -219,7 +214,7 @@ def plans_svg(plans: TrainingPlans) -> str:
     parts.append(svg.text((_LEFT + _RIGHT) / 2, 258, "training time, h", "middle"))
     parts.append(svg.text(_LEFT - 4, 24, unit, "end", "tick"))
     parts.append(svg.text(_LEFT, 272, "grey: GPUs of generations without training runs", "start", "tick"))
-    return svg.standalone(svg.drawing(278, parts, title), _STYLE)
+    return svg.standalone(svg.drawing(278, parts, title), TABLES["styles"]["plans"])
 
 
 def _front_labels(names: Sequence[str], places: Sequence[tuple[float, float]]) -> list[str]:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from math import isfinite
 
 from trainlaw.app.predictions.streams import StreamPlan
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.terminal.predictions import formula_line, warning_lines
 from trainlaw.app.text import svg
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
 from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.formulas import Formula
@@ -25,13 +25,7 @@ _LANES_LEFT, _LANES_RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
 _GAP = 3.0
 _LEAST_LABELLED = 26.0  # user units that a layer's name needs
 # Class of a layer by its group; all without one are "other".
-_CLASSES: Mapping[str, str] = toml_table(__file__, "tables.toml")["classes_of_groups"]
-# Six hues that colour-blind readers distinguish (Okabe and Ito).
-_GANTT_STYLE = (
-    ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
-    ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{fill:#000}"
-    ".inside{font-size:5px;fill:#fff;pointer-events:none}.lane{fill:#f3f4f5}"
-)
+_CLASSES: Mapping[str, str] = TABLES["classes_of_groups"]
 
 
 def plan_text(plan: StreamPlan, formula: Formula, origin: str, every_warning: bool = False) -> str:
@@ -156,7 +150,7 @@ def gantt_svg(plan: StreamPlan) -> str:
             svg.text(across(tick), bottom + 9, show_seconds(tick) if tick else "0", "middle", "tick")
         )
     drawing = svg.drawing(bottom + 16, parts, f"Gantt chart: {_title(plan)}")
-    return svg.standalone(drawing, _GANTT_STYLE)
+    return svg.standalone(drawing, TABLES["styles"]["gantt"])
 
 
 def _title(plan: StreamPlan) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainlaw.app.inputs.spreadsheets import imported
 from trainlaw.app.models.plausibility import checked_times
-from trainlaw.app.text.files import toml_table
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers
@@ -15,10 +15,9 @@ from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.headings import FLAG
 from trainlaw.formulas import InputError
 
-_TABLES = toml_table(__file__, "tables.toml")
 _MOST_OF_A_KIND = 25
 _ONCE = ("--unit", "--decimal", "--batch-is", "--precision", "--sheet", "--table", "--range", "--columns-are")
-_OURS = _TABLES["import_columns"] | {f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()}
+_OURS = TABLES["import_columns"] | {f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()}
 
 
 def columns_text(made: Imported) -> str:
@@ -41,7 +40,7 @@ def columns_text(made: Imported) -> str:
 def issues_text(issues: Sequence[Issue]) -> str:
     """Return the issues by kind, with rows and the options that answer each."""
     lines: list[str] = []
-    for kind, title in _TABLES["issues"].items():
+    for kind, title in TABLES["issues"].items():
         of_kind = [issue for issue in issues if issue.kind == kind]
         if of_kind:
             lines += ["", f"{title} ({len(of_kind)})"]
