@@ -5,7 +5,7 @@ import sys
 from math import isfinite
 from pathlib import Path
 
-from trainlaw.app.commands.profile import ProfileOptions
+from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.app.inputs.selection import parse_names
 from trainlaw.app.text.numbers import show_seconds, show_with_prefix
 from trainlaw.datasets.files.limits import limits

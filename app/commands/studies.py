@@ -146,14 +146,6 @@ def compare_command(
     print(fronts_text(first, second))
 
 
-def _scope(of: str) -> str:
-    from trainlaw.app.studies.kinds import STUDY_KINDS
-    from trainlaw.formulas.errors import check_name
-
-    check_name("kind of study", of, STUDY_KINDS)
-    return STUDY_KINDS[of].scope
-
-
 def validate_command(
     *,
     formula: str = option(
@@ -180,13 +172,17 @@ def validate_command(
     from trainlaw.app.models.user_formula import read_formula, unit_fault
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.definition import asked_definition, read_study_table
+    from trainlaw.app.studies.kinds import STUDY_KINDS
     from trainlaw.app.studies.study import score_formula
     from trainlaw.app.terminal.as_json import formula_json
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_fits
+    from trainlaw.formulas.errors import check_name
 
-    law = read_formula(formula, _scope(str(asked.get("of", "runs"))))
+    kind = str(asked.get("of", "runs"))
+    check_name("kind of study", kind, STUDY_KINDS)
+    law = read_formula(formula, STUDY_KINDS[kind].scope)
     if into is not None:
         check_target(into, False)
     wanted = asked_definition(None, {"against": "null_compute,roofline", **asked}, "validate")

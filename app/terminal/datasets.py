@@ -49,16 +49,10 @@ def _notes(dataset: Dataset) -> str:
         ("noise", dataset.noise_floor),
         *(("caution", anomaly) for anomaly in dataset.anomalies),
     ]
-    return "\n".join(
-        textwrap.fill(
-            f"{title}: {text}",
-            terminal_width(),
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_on_hyphens=False,
-        )
-        for title, text in parts
+    shape = textwrap.TextWrapper(
+        terminal_width(), initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
     )
+    return "\n".join(shape.fill(f"{title}: {text}") for title, text in parts)
 
 
 def table_text(name: str) -> str:

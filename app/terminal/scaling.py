@@ -55,15 +55,8 @@ def scaling_text(
         ]
         for point in shown
     ]
-    header = [
-        "GPUs",
-        "nodes",
-        "time",
-        "speed-up",
-        "efficiency",
-        *([] if several else ["transfer", "latency"]),
-        "images/s",
-    ]
+    split = [] if several else ["transfer", "latency"]
+    header = ["GPUs", "nodes", "time", "speed-up", "efficiency", *split, "images/s"]
     added = SCALED if scaling_origin else ASSUMPTION
     said = "the formula covers several GPUs and does not split their time" if several else added
     first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")

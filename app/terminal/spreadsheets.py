@@ -23,13 +23,8 @@ _OURS = TABLES["import_columns"] | {f"{FLAG}{flag}": ours for flag, ours in OF_F
 def columns_text(made: Imported) -> str:
     """Return how the columns were read, and what was not."""
     rows = [
-        [
-            column.heading,
-            _OURS.get(column.target, column.target),
-            column.unit.text if column.unit else "",
-            column.first,
-        ]
-        for column in made.columns
+        [one.heading, _OURS.get(one.target, one.target), one.unit.text if one.unit else "", one.first]
+        for one in made.columns
     ]
     number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
     lines = [f"{made.name}: {number} read"]
