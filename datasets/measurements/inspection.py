@@ -6,7 +6,6 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from trainlaw.datasets.measurements.runs import LABELS, RunTable
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas.errors import check_name
@@ -166,19 +165,18 @@ def _rate(table: RunTable) -> list[Outlier]:
     return fast + _outliers("rate", ratio, ratio < least, least, implied("less", least))
 
 
-def over_smaller_batch(series: ArrayLike, batches: ArrayLike, seconds: ArrayLike) -> np.ndarray:
+def over_smaller_batch(series: np.ndarray, batches: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     """Return times, s, over the longest of a smaller batch in the same series, (n_runs,); nan without one."""
     setups = pd.MultiIndex.from_arrays([series, batches])
-    times = pd.Series(np.asarray(seconds), setups)
-    longest = times.groupby(level=[0, 1]).max().groupby(level=0).cummax()
-    return (times / longest.groupby(level=0).shift().reindex(setups)).to_numpy()
+    longest = pd.Series(seconds, setups).groupby(level=[0, 1]).max().groupby(level=0).cummax()
+    return np.asarray(seconds / longest.groupby(level=0).shift().reindex(setups).to_numpy())
 
 
 def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
     """Find larger batches that take less time than smaller ones, all else equal."""
-    series = table.frame.groupby(SERIES, dropna=False, sort=False).ngroup()
-    batches = table.frame["batch_per_gpu"]
-    median = table.frame["time_s"].groupby([series, batches]).transform("median")
+    series = table.frame.groupby(SERIES, dropna=False, sort=False).ngroup().to_numpy()
+    batches = table.frame["batch_per_gpu"].to_numpy()
+    median = table.frame["time_s"].groupby([series, batches]).transform("median").to_numpy()
     ratio = over_smaller_batch(series, batches, median)
     limit = 1 - MAX_SPEED_UP_BY_WORK
     text = "this batch takes {:.0f} % of the time of a smaller one, all else equal"
