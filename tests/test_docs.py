@@ -48,7 +48,7 @@ def test_links_lead_to_files(page):
 
 
 def test_the_readme_fits_two_screens():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 115
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 135
 
 
 def test_the_documentation_stays_small():

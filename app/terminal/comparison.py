@@ -184,7 +184,7 @@ def _front_of(folder: Path) -> dict[int | str, dict[str, float]]:
     path = folder / "front.csv"
     rows = csv_rows(read_text(path, _MAX_PREDICTIONS_BYTES), path) if path.is_file() else []
     columns = [f"{name}_percent" for name in ("held_out", "low", "high")]
-    if not rows or not {"constants", "method", columns[0]} <= set(rows[0]):
+    if not rows or not {"constants", "method", *columns} <= set(rows[0]):
         return {}
     found = {}
     for row in (dict(zip(rows[0], cells, strict=True)) for cells in rows[1:]):

@@ -17,7 +17,7 @@ from trainlaw.evolve.machine.evaluation import compiled
 from trainlaw.evolve.machine.fitting import keep_equations
 
 #: Most terms, powers and constants of a genome.
-MOST_TERMS = MOST_POWERS = MOST_CONSTANTS = 32
+MOST_TERMS = MOST_POWERS = MOST_CONSTANTS = 48
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step no longer changes the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e8
 # A fit whose loss exceeds its limit by these factors after two and after four steps ends.

@@ -85,10 +85,10 @@ def law():
     return load_formula(BUILT_IN)
 
 
-def write_programs(law, path, suffixes=(".py", ".mjs")):
+def write_programs(law, path, suffixes=(".py", ".mjs"), most_bytes=600_000):
     for suffix in suffixes:
         export_formula(law, path / f"law{suffix}")
-        assert (path / f"law{suffix}").stat().st_size < 600_000
+        assert (path / f"law{suffix}").stat().st_size < most_bytes
     return path
 
 
@@ -277,7 +277,8 @@ def test_every_feature_follows_from_the_names(tmp_path):
     # Sums of sums, because a text may nest 200 levels.
     sums = [f"({' + '.join(terms[start : start + 20])})" for start in range(0, len(terms), 20)]
     law = law_of(" + ".join(sums))
-    write_programs(law, tmp_path, [".py"])
+    # Every count of every CNN is written; formulas need few of them.
+    write_programs(law, tmp_path, [".py"], most_bytes=800_000)
     asked = list(random_questions(law, 16))
     found = predicted(law, asked, tmp_path)
     assert sum(one is not None for one in found) > 8

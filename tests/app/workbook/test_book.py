@@ -30,7 +30,6 @@ from trainlaw.datasets import (
     link_table,
 )
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
-from trainlaw.datasets.hardware.gpus import USUAL_LAUNCH_S
 from trainlaw.datasets.hardware.instances import instances
 from trainlaw.datasets.hardware.possible import has_link
 from trainlaw.datasets.measurements.memory_fit import largest_batch, memory_needs
@@ -191,7 +190,8 @@ def test_prediction_equals_the_command_for_random_choices_of_several_gpus(formul
         assert named_value(book, small, "tl_time_s") == pytest.approx(expected.time_s, rel=1e-9), asked
         assert named_value(book, small, "tl_all_reduce_s") == pytest.approx(expected.exchange_s, rel=1e-9)
         single = [configuration(**{**asked, "gpu": gpu}) for gpu in few_gpus()]
-        one_host = replace(single[0].facts, usual_launch_s=USUAL_LAUNCH_S)
+        slowest = max(find_gpu(gpu).usual_launch_s for gpu in few_gpus())
+        one_host = replace(single[0].facts, usual_launch_s=slowest)
         runs = RunTable("gpus", pd.concat([run.frame for run in single], ignore_index=True), one_host)
         alone = formula_rows(formula, runs).predict(formula)
         truths = alone + exchange_seconds(formula, runs, SCALING, alone)
