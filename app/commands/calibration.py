@@ -40,14 +40,6 @@ def calibrate_command(
     Each time in the formula is multiplied by a factor; a few runs change mainly the times that dominate them.
     With a built-in table and --gpu, the runs are those measured by others. The folder gets formula.json,
     formula.xlsx, page.html, calibration.csv and provenance.json.
-
-    \b
-    Examples:
-      trainlaw calibrate my-runs.csv --out my-law
-      trainlaw calibrate my-runs.csv --columns-are gpu --set batch_per_gpu=64 --precision amp --unit ms
-      trainlaw predict --formula my-law --cnn resnet50 --gpu T4 --batch 64
-      trainlaw calibrate default --gpu V100-SXM2-16GB --precision fp32 --out v100-law
-      trainlaw calibrate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run --out my-law
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.inputs.run_tables import any_table, runs_of

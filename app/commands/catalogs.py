@@ -15,14 +15,7 @@ def list_gpus(
     gpu_file: GpuFile = None,
     as_json: Json = False,
 ) -> None:
-    """List the GPUs: name, chip, generation, memory, peak rate, bandwidth.
-
-    \b
-    Examples:
-      trainlaw gpus list
-      trainlaw gpus list ampere
-      trainlaw gpus list --gpu-file my-gpus.csv
-    """
+    """List the GPUs: name, chip, generation, memory, peak rate, bandwidth."""
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.inputs.selection import contains
     from trainlaw.app.terminal.as_json import gpus_json
@@ -67,12 +60,6 @@ def show_gpu(
     or the beginning of one; "2x peak" doubles all peak rates. A file of custom GPUs needs the columns gpu,
     sm_count, core_count, boost_clock_hz, peak_fp32_flop_per_s, memory_bytes and bandwidth_byte_per_s for a
     new GPU, and only the name and what differs for a known one.
-
-    \b
-    Examples:
-      trainlaw gpus show "NVIDIA A100-SXM4-40GB"
-      trainlaw gpus show "A100-SXM4-40GB with 2x bandwidth"
-      trainlaw gpus show "My GPU" --gpu-file my-gpus.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.terminal.as_json import gpu_json
@@ -88,11 +75,6 @@ def gpu_instances(gpu: str = option("Only instances with this GPU.", default="")
     """List instances of clouds: their GPUs, fabric, and price of an hour on a date.
 
     --gpu of other commands takes their names. A date of 1 January means that the source states the year.
-
-    \b
-    Examples:
-      trainlaw gpus instances
-      trainlaw gpus instances --gpu T4
     """
     from math import isnan
 
@@ -126,11 +108,6 @@ def gpu_template(
 
     The columns that a new GPU needs come first, then those that the built-in formula uses. Numbers may
     have a unit: 150 TFLOP/s, 24 GB, 900 GB/s, 1.7 GHz.
-
-    \b
-    Examples:
-      trainlaw gpus template --out my-gpus.csv
-      trainlaw gpus template --like "RTX 3090" --out my-gpus.csv
     """
     from trainlaw.app.commands.options import check_new_files
     from trainlaw.app.terminal.catalog import gpu_template_text, template_guide
@@ -151,13 +128,7 @@ def list_links(
     search: str = argument("Show only links whose name or kind contains this text.", default=""),
     as_json: Json = False,
 ) -> None:
-    """List the links between GPUs and between nodes: rate, latency, and the source of each figure.
-
-    \b
-    Examples:
-      trainlaw gpus links
-      trainlaw gpus links nvlink
-    """
+    """List the links between GPUs and between nodes: rate, latency, and the source of each figure."""
     from trainlaw.app.terminal.as_json import links_json
     from trainlaw.app.terminal.catalog import links_text
     from trainlaw.datasets.hardware.links import links
@@ -185,12 +156,6 @@ def features_command(
     are available to other studies, to baselines and to your formulas. Python, workbook, page and exported
     code compute a feature from the definition printed here; one without a definition is a column of the
     runs, of the GPU, of the CNN or of the links.
-
-    \b
-    Examples:
-      trainlaw features
-      trainlaw features bandwidth
-      trainlaw features --layers
     """
     from trainlaw.app.studies.kinds.layer_times import LAYER_TIME_FEATURES
     from trainlaw.app.studies.skeleton import RUN_SKELETON
@@ -222,12 +187,6 @@ def list_cnns(
     also found in other spellings (ResNet-50, torchvision.models.resnet50, resnet50.a1_in1k). A CNN is also
     available at other sizes (`trainlaw cnn show NAME --pixels 128`) and from a file
     (`trainlaw cnn show my-cnn.onnx`).
-
-    \b
-    Examples:
-      trainlaw cnn list
-      trainlaw cnn list resnet50
-      trainlaw cnn list --family efficientnet --sort macs
     """
     from trainlaw.app.terminal.as_json import records_of
     from trainlaw.app.terminal.catalog import CnnQuery, cnn_list_text, listed_cnns
@@ -250,15 +209,7 @@ def show_cnn(
     row: bool = flag("Print a line to paste as a row of the workbook's sheet CNNs.", "--row"),
     as_json: Json = False,
 ) -> None:
-    """Show the counts of one CNN, per image and forward pass, with units.
-
-    \b
-    Examples:
-      trainlaw cnn show resnet50 --pixels 128
-      trainlaw cnn show my-cnn.onnx --row
-      trainlaw cnn show resnet50 --explain
-      trainlaw cnn show my-cnn.onnx --restore-batchnorm
-    """
+    """Show the counts of one CNN, per image and forward pass, with units."""
     from trainlaw.app.inputs.resolve import named_cnn
     from trainlaw.app.terminal.as_json import cnn_json
     from trainlaw.app.terminal.catalog import counts_text
@@ -278,13 +229,7 @@ def show_layers(
     pixels: int | None = option("Height and width of an image; default: that of the CNN.", limit="pixels"),
     as_json: Json = False,
 ) -> None:
-    """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters.
-
-    \b
-    Examples:
-      trainlaw cnn layers lenet5
-      trainlaw cnn layers my-cnn.onnx
-    """
+    """List the layers of one CNN: kind, sizes, kernel, multiply-accumulates, parameters."""
     from trainlaw.app.inputs.resolve import named_cnn
     from trainlaw.app.terminal.catalog import layers_text
     from trainlaw.app.text.tables import finite_json

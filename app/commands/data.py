@@ -16,12 +16,7 @@ data_app = CommandGroup("Show built-in tables of measured runs; check, compare a
 
 @data_app.takes("list")
 def list_tables(as_json: Json = False) -> None:
-    """List the built-in tables: size, coverage, licences, noise and caveats.
-
-    \b
-    Example:
-      trainlaw data list
-    """
+    """List the built-in tables: size, coverage, licences, noise and caveats."""
     from trainlaw.app.terminal.as_json import datasets_json
     from trainlaw.app.terminal.datasets import list_text
 
@@ -35,14 +30,7 @@ def show_table(
     show_all: bool = flag("With --gpu: all lines, not only the first 60.", "--all"),
     as_json: Json = False,
 ) -> None:
-    """Show the contents of a built-in table: sources, and the runs by GPU and CNN with their batches.
-
-    \b
-    Examples:
-      trainlaw data show default
-      trainlaw data show atlas --gpu "RTX 4060 Ti"
-      trainlaw data show cde-layers
-    """
+    """Show the contents of a built-in table: sources, and the runs by GPU and CNN with their batches."""
     if gpu is not None:
         from trainlaw.app.inputs.run_tables import any_table
         from trainlaw.app.terminal.as_json import records_of
@@ -73,12 +61,6 @@ def show_coverage(
     Dimensions are gpu, gpu_group, generation, cnn, cnn_base, cnn_family, precision, layout, compilation,
     data, source, harness, framework, bench_year, n_gpus, input_size_px and batch_per_gpu. Each row ends
     with its CNNs, sources, the noise between sources and the years of measurement.
-
-    \b
-    Examples:
-      trainlaw data coverage
-      trainlaw data coverage atlas --by generation,cnn_family
-      trainlaw data coverage atlas --by gpu,cnn_family --out coverage.html
     """
     from trainlaw.app.inputs.run_tables import any_table
     from trainlaw.app.terminal.datasets import coverage_text, write_coverage
@@ -96,13 +78,8 @@ def show_noise(
     table: str = argument("Name of a built-in table of runs, or a file of measured runs.", default="atlas"),
     least: int = option("Omit pairs with fewer common runs.", default=1, min=1),
 ) -> None:
-    """Show how much sources differ on the same GPU, CNN, batch, precision and layout: a floor of any error.
-
-    \b
-    Examples:
-      trainlaw data noise
-      trainlaw data noise atlas-all --least 10
-      trainlaw data noise my-runs.csv
+    """Show how much sources differ on the same GPU, CNN, batch, precision and layout: a floor of
+    any error.
     """
     from trainlaw.app.inputs.run_tables import any_table
     from trainlaw.app.terminal.datasets import noise_text
@@ -135,13 +112,6 @@ def check_file(
     Required columns are gpu, cnn, batch_per_gpu and time_s (median iteration time, s). A column that is not
     known is a fault; `trainlaw data import` reads any spreadsheet. Times are compared with the built-in
     formula and with each other, which reveals wrong units, placeholders and contradictory repeats.
-
-    \b
-    Examples:
-      trainlaw data check my-runs.csv
-      trainlaw data check my-runs.csv --column time_s=latency_ms
-      trainlaw data check my-runs.csv --gpu-file my-gpus.csv --cnn-file my-cnn.onnx
-      trainlaw data check forward
     """
     from trainlaw.app.inputs.run_tables import (
         built_in_file,
@@ -193,11 +163,6 @@ def show_outliers(
 
     The command lists repeats of one configuration that differ by more than 20 %, times that imply more than
     2.25 or less than 0.0001 of the GPU's peak rate, and batches that take less time than a smaller one.
-
-    \b
-    Examples:
-      trainlaw data outliers my-runs.csv
-      trainlaw data outliers default
     """
     from trainlaw.app.inputs.run_tables import any_table
     from trainlaw.app.inputs.selection import pairs_of
@@ -257,14 +222,6 @@ def import_file(
     Logs are recognised by their content: those of torchvision's reference training, timm, PyTorch's
     imagenet/main.py, Keras, Lightning, Hugging Face, dllogger, mllog and Ultralytics. --set answers what a
     log does not say.
-
-    \b
-    Examples:
-      trainlaw data import my-runs.csv --unit ms --precision amp
-      trainlaw data import my-runs.xlsx --columns-are gpu,precision --sheet Training
-      trainlaw data import my-runs.csv --value "gpu:A100 80GB=A100-SXM4-80GB" --out runs.csv
-      trainlaw data import train.log --set gpu=T4
-      trainlaw data import my-runs.csv --merge-with default --out all-runs.csv
     """
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
     from trainlaw.app.terminal.spreadsheets import imported_runs
@@ -296,12 +253,6 @@ def import_file(
     _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
 
 
-def _next_step(runs: "RunTable", target: Path) -> str:
-    """Return what to do with imported runs."""
-    several = "add a run on one GPU, since only those calibrate; then "
-    return f"{several if (runs.frame['n_gpus'] > 1).all() else ''}trainlaw calibrate {target}"
-
-
 def _write_runs(
     runs: "RunTable",
     file: Path,
@@ -320,4 +271,7 @@ def _write_runs(
         contents = merged_text(runs, table)
         runs = runs.merged(table)
     write_table(runs, target)
-    print(f"{target}: {contents}; next: {_next_step(runs, target)}{file_options(gpu_file, cnn_files)}")
+    several = "add a run on one GPU, since only those calibrate; then "
+    first = several if (runs.frame["n_gpus"] > 1).all() else ""
+    files = file_options(gpu_file, cnn_files)
+    print(f"{target}: {contents}; next: {first}trainlaw calibrate {target}{files}")

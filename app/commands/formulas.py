@@ -29,15 +29,6 @@ def export_command(
     A formula of iterations on one GPU becomes a program in Python or JavaScript that predicts from the names
     of CNN and GPU, with the tables that it needs (docs/exports.md). Other formulas, and all with --bare,
     become a function of their features.
-
-    \b
-    Examples:
-      trainlaw export --out formula.xlsx
-      trainlaw export --out formula.py
-      trainlaw export --out formula.mjs
-      trainlaw export --out formula.c --bare
-      trainlaw export --out page.html
-      trainlaw export trainlaw-run --out iteration_time.py
     """
     from trainlaw.app.exports.formats import export_formula
     from trainlaw.app.models.user_formula import find_formula, with_groups
@@ -58,12 +49,6 @@ def use_command(
 
     The choice is stored in the file .trainlaw.json of the current folder. A scaling formula is used together
     with the formula for one GPU.
-
-    \b
-    Examples:
-      trainlaw use trainlaw-run
-      trainlaw use
-      trainlaw use --built-in
     """
     from trainlaw.app.inputs.used_formula import use_built_in, use_formula
     from trainlaw.app.models.user_formula import find_formulas, formula_file, purpose_of
@@ -94,16 +79,7 @@ def show_command(
     ),
     as_json: Json = False,
 ) -> None:
-    """Print a formula, its largest terms in one configuration and its stated error.
-
-    \b
-    Examples:
-      trainlaw show
-      trainlaw show --all
-      trainlaw show --constants 6
-      trainlaw show trainlaw-run --cnn vgg16 --gpu T4 --batch 32
-      trainlaw show xeon-phi-a
-    """
+    """Print a formula, its largest terms in one configuration and its stated error."""
     from functools import partial
 
     from trainlaw.app.inputs.requests import DEFAULT_SETUP, one_run

@@ -72,49 +72,8 @@ Pixels = Annotated[
 Classes = Annotated[
     int | None, shared("Number of classes; default: that of the CNN, mostly 1,000.", limit="classes")
 ]
-Link = Annotated[
-    str | None, shared("Link between the GPUs of a node; default: the GPU's own link.", kind="node")
-]
-Fabric = Annotated[
-    str | None,
-    shared(
-        "Link between nodes; default: that of usual servers with the GPU.",
-        "--fabric",
-        "--network",
-        kind="network",
-    ),
-]
 GpusPerNode = Annotated[
     int | None, shared("GPUs per node; default: those of usual servers, mostly 8.", min=1)
-]
-Precision = Annotated[
-    str | None,
-    shared("fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU.", kind="precision"),
-]
-Layout = Annotated[str | None, shared("nchw or channels_last; default: nchw.")]
-Compilation = Annotated[
-    str | None, shared("eager, xla, inductor or cuda_graphs; default: eager.", "--compile")
-]
-Stack = Annotated[
-    str | None,
-    shared(
-        "Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or "
-        "unknown; default: what layout, compilation and --tuned imply."
-    ),
-]
-Tuned = Annotated[bool, shared("A container that a vendor tuned, with fused kernels.", "--tuned")]
-Allocation = Annotated[
-    str | None, shared("GPUs of each node where nodes differ, such as 4,2,1; replaces --gpus and --nodes.")
-]
-Unbucketed = Annotated[
-    bool, shared("Reduce each gradient tensor alone, not in buckets as PyTorch does.", "--unbucketed")
-]
-HostLaunch = Annotated[
-    str | None,
-    shared(
-        "Time that the host needs to launch a layer's kernels, such as 40us, or a host: laptop, desktop, "
-        "windows, wsl2; default: 120us, 40us for GPUs of 2025 and later, 55us for laptops since 2023."
-    ),
 ]
 Label = Annotated[
     list[str] | None, shared("Group for grouped constants: LABEL=GROUP, such as harness=nvidia.")
@@ -160,19 +119,23 @@ RestoreBatchnorm = Annotated[
 ShortJson = Annotated[bool, shared("Short for --format json.", "--json")]
 Json = Annotated[bool, shared("Print JSON.", "--json")]
 Out = Annotated[Path | None, shared("File to write instead of printing; never replaces one.")]
-Format = Annotated[
-    OutputFormat, shared("Output format; default: table, or that of the suffix of --out.", "--format")
-]
 
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """Which kernels train."""
+    """Which kernels train, and how fast the host launches them."""
 
-    layout: Layout = None
-    compilation: Compilation = None
-    tuned: Tuned = False
-    stack: Stack = None
+    layout: str | None = option("nchw or channels_last; default: nchw.")
+    compilation: str | None = option("eager, xla, inductor or cuda_graphs; default: eager.", "--compile")
+    tuned: bool = flag("A container that a vendor tuned, with fused kernels.", "--tuned")
+    stack: str | None = option(
+        "Kernels of 16-bit convolutions: eager (NCHW, PyTorch's default), channels_last, fused or "
+        "unknown; default: what layout, compilation and --tuned imply."
+    )
+    host_launch: str | None = option(
+        "Time that the host needs to launch a layer's kernels, such as 40us, or a host: laptop, desktop, "
+        "windows, wsl2; default: 120us, 40us for GPUs of 2025 and later, 55us for laptops since 2023."
+    )
 
 
 @dataclass(frozen=True)
@@ -181,15 +144,25 @@ class RunOptions:
 
     pixels: Pixels = None
     classes: Classes = None
-    precision: Precision = None
+    precision: str | None = option(
+        "fp32, tf32, amp, fp16, ...; default: PyTorch's for convolutions on the GPU.",
+        complete=_completed("precision"),
+    )
 
 
 @dataclass(frozen=True)
 class LinkOptions:
     """The links between GPUs."""
 
-    link: Link = None
-    fabric: Fabric = None
+    link: str | None = option(
+        "Link between the GPUs of a node; default: the GPU's own link.", complete=_completed("node")
+    )
+    fabric: str | None = option(
+        "Link between nodes; default: that of usual servers with the GPU.",
+        "--fabric",
+        "--network",
+        complete=_completed("network"),
+    )
 
 
 @dataclass(frozen=True)
@@ -200,14 +173,20 @@ class ExchangeOptions(LinkOptions):
         "Collective algorithm: ring, tree, butterfly, parameter_server, ...; default: ring.",
         complete=_completed("algorithm"),
     )
-    unbucketed: Unbucketed = False
+    unbucketed: bool = flag(
+        "Reduce each gradient tensor alone, not in buckets as PyTorch does.", "--unbucketed"
+    )
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """Where the result goes, and in which format."""
 
-    form: Format = OutputFormat.table
+    form: OutputFormat = option(
+        "Output format; default: table, or that of the suffix of --out.",
+        "--format",
+        default=OutputFormat.table,
+    )
     as_json: ShortJson = False
     out: Out = None
     every_warning: bool = flag("Print every warning, not the three gravest alone.", "--all-warnings")

@@ -131,6 +131,18 @@ class _Argument(click.Argument):
 
 
 @cache
+def examples() -> Mapping[str, Sequence[str]]:
+    """Return the examples at the end of a command's help, by the name of its function."""
+    return toml_table(__file__, "examples.toml")
+
+
+def _help(function: Callable[..., None]) -> str:
+    lines = examples().get(function.__name__, ())
+    shown = "\n  ".join([f"\n\n\b\nExample{'s' * (len(lines) > 1)}:", *lines]) if lines else ""
+    return f"{inspect.getdoc(function) or ''}{shown}"
+
+
+@cache
 def first_options() -> Mapping[str, Sequence[str]]:
     """Return the options on the first page of help, by command with more than ten of them."""
     return toml_table(__file__, "first_options.toml")
@@ -202,7 +214,7 @@ def command_of(function: Callable[..., None], name: str) -> click.Command:
 
     made = [each.made() for each in parameters]
     made += [help_all()] if name in first_options() else []
-    return _Command(name, callback=run, params=made, help=inspect.getdoc(function))
+    return _Command(name, callback=run, params=made, help=_help(function))
 
 
 # The messages of click about the words of a command, and how they say what was expected and what was given.

@@ -13,7 +13,6 @@ from trainlaw.app.commands.options import (
     GpuFile,
     Gpus,
     GpusPerNode,
-    HostLaunch,
     KernelOptions,
     LinkOptions,
     OutputOptions,
@@ -97,7 +96,6 @@ def plan_command(
     classes: Classes = None,
     kernels: KernelOptions,
     links: LinkOptions,
-    host_launch: HostLaunch = None,
     gpus_per_node: GpusPerNode = None,
     scaling_formula: ScalingFormula = None,
     formula: FormulaFile = None,
@@ -112,14 +110,6 @@ def plan_command(
     whether the training then needs the same epochs is not modelled. The 90 % interval is the one for a single
     GPU. The table shows the best batch and precision per GPU and number of GPUs; CSV and JSON contain all
     plans.
-
-    \b
-    Examples:
-      trainlaw plan --cnn resnet50 --within 24h --prices example
-      trainlaw plan --cnn resnet50 --gpus 1 --max-memory 16GB --max-power 300
-      trainlaw plan --forward --cnn resnet50 --prices example
-      trainlaw plan --cnn vgg16 --gpu V100-SXM2-16GB --gpus 1,2,4,8,16,32,64
-      trainlaw plan --cnn resnet50 --prices my-prices.csv --budget 50 --surely --out plans.csv
     """
     from trainlaw.app.inputs.prices import TEMPLATE, read_prices, template
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
@@ -138,7 +128,7 @@ def plan_command(
         raise InputError("expected --cnn, a name or a file, got none")
     catalog = known_gpus(gpu_file)
     training = asked_training(images, epochs, forward)
-    setup = setup_of(kernels, links, host_launch=host_launch)
+    setup = setup_of(kernels, links)
     options = _options(training, setup, (gpus, batch, precision), gpus_per_node, limits)
     options = replace(options, rented=rented_instances(gpu or ()))
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)

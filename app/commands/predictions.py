@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainlaw.app.commands.options import (
-    Allocation,
     AnyCnn,
     CnnName,
     ExchangeOptions,
@@ -17,7 +16,6 @@ from trainlaw.app.commands.options import (
     GpuName,
     Gpus,
     GpusPerNode,
-    HostLaunch,
     KernelOptions,
     Label,
     Out,
@@ -57,7 +55,9 @@ class MachineOptions:
     n_nodes: int | None = option(
         "Number of nodes that contain the GPUs; default: usual servers.", "--nodes", limit="n_nodes"
     )
-    allocation: Allocation = None
+    allocation: str | None = option(
+        "GPUs of each node where nodes differ, such as 4,2,1; replaces --gpus and --nodes."
+    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,6 @@ def predict_command(
     batch: list[str] | None = option("Images per iteration on each GPU; several: 32,64,128."),
     run: RunOptions,
     kernels: KernelOptions,
-    host_launch: HostLaunch = None,
     machine: MachineOptions,
     exchange: ExchangeOptions,
     scaling_formula: ScalingFormula = None,
@@ -137,19 +136,6 @@ def predict_command(
     For several GPUs, the formula gives the time on one GPU, and a scaling formula evolved on measured runs
     extends it to several. Collective algorithms without training runs, such as tree, are computed by the
     textbook formula.
-
-    \b
-    Examples:
-      trainlaw predict --cnn resnet50 --gpu "A100-SXM4-40GB" --batch 64
-      trainlaw predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --gpus 8 --nodes 2
-      trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --allocation 4,2,1
-      trainlaw predict --cnn vgg16 --gpu V100-SXM2-16GB --batch 32 --gpus 8 --single-gpu-seconds 0.142
-      trainlaw predict --cnn vgg16 --batch 32,64 --all-gpus --vendor NVIDIA --min-memory 16GB --out all.csv
-      trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --epochs 90 --images 1281167
-      trainlaw predict --formula mine.json --cnn vgg16 --gpu T4 --batch 32 --label harness=nvidia
-      trainlaw predict --forward --cnn resnet50 --gpu "RTX 4090" --batch 256 --precision amp
-      trainlaw predict --cnn resnet50 --gpu T4 --batch 64 --explain
-      trainlaw predict --from plans.csv --out times.csv
     """
     from trainlaw.app.inputs.requests import RunRequest, check_request, run_blocks
     from trainlaw.app.inputs.selection import selection_of, whole_numbers
@@ -162,7 +148,7 @@ def predict_command(
     _check_forward(forward, choice, machine, whole)
     forward = choice.formula.scope == FORWARD
     timed = FORWARD if forward else None
-    setup = setup_of(run, kernels, exchange, machine, host_launch=host_launch, timed_parts=timed)
+    setup = setup_of(run, kernels, exchange, machine, timed_parts=timed)
     request = RunRequest(
         cnn,
         gpu,
@@ -313,11 +299,6 @@ def predict_from_profile_command(
     """Predict the iteration time on one GPU from a profile on another.
 
     Measured pairs of GPUs have separate formulas; all other pairs share one, which needs --cnn and --batch.
-
-    \b
-    Examples:
-      trainlaw predict-from-profile --profile step.txt --anchor-gpu T4 --gpu V100 --cnn vgg16 --batch 32
-      trainlaw predict-from-profile --profile table.txt --anchor-gpu T4 --gpu K80 --anchor-seconds 0.21
     """
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.predictions.anchor import (
@@ -350,7 +331,6 @@ def scaling_command(
     batch: int = option("Images per iteration on each GPU.", default=..., limit="batch"),
     run: RunOptions,
     kernels: KernelOptions,
-    host_launch: HostLaunch = None,
     exchange: ExchangeOptions,
     gpus_per_node: GpusPerNode = None,
     most: int = option("Largest number of GPUs.", "--max-gpus", default=256, min=1),
@@ -368,13 +348,6 @@ def scaling_command(
     The times are those of `trainlaw predict`: on one GPU by the formula, on several by the scaling formula
     or the textbook all-reduce. The numbers of GPUs are all those within a node, then whole nodes; the
     table shows powers of two, CSV and JSON show all.
-
-    \b
-    Examples:
-      trainlaw scaling --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --link nvlink2
-      trainlaw scaling --cnn vgg16 --gpu A100-SXM4-40GB --batch 32 --fabric ib-hdr --algorithm tree
-      trainlaw scaling --cnn vgg16 --gpu T4 --batch 32 --scaling-formula textbook --hidden 0.5
-      trainlaw scaling --cnn resnet50 --gpu T4 --batch 32 --plot scaling.svg --out scaling.csv --format csv
     """
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.inputs.selection import named_gpus
@@ -394,7 +367,7 @@ def scaling_command(
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
     gpus = known_gpus(gpu_file)
     counts, targets = named_cnn(cnn, run.pixels, run.classes), named_gpus(gpu or (), gpus)
-    setup, algorithm = setup_of(run, kernels, exchange, host_launch=host_launch), exchange.algorithm or "ring"
+    setup, algorithm = setup_of(run, kernels, exchange), exchange.algorithm or "ring"
     if len(targets) != 1 and (plot or output.chosen != OutputFormat.table):
         raise InputError("expected one --gpu for a file, CSV or JSON; several are printed as tables")
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
@@ -449,12 +422,6 @@ def schedule_command(
     occupies. Layers run concurrently if the graph permits it and their shares fit into the GPU; the layer
     with the longest remaining path starts first. At large batches a single layer fills the GPU, so the
     speed-up is small.
-
-    \b
-    Examples:
-      trainlaw schedule --cnn inception_v3 --gpu V100-SXM2-16GB --streams 4
-      trainlaw schedule --cnn googlenet --gpu V100-SXM2-16GB --batch 4 --phase forward --gantt googlenet.svg
-      trainlaw schedule --cnn inception_v3 --gpu T4 --format csv --out layers.csv
     """
     from trainlaw.app.inputs.resolve import known_gpus, named_cnn
     from trainlaw.app.models.user_formula import find_layer_formula
@@ -507,12 +474,6 @@ def many_core_command(
     The formulas and figures are those of Viebke, Pllana, Memeti and Kolodziej (HPCS 2019), recalled. They
     reproduce the published predictions; no error against measured times is claimed. `trainlaw show` and
     `trainlaw export` accept them as xeon-phi-a and xeon-phi-b.
-
-    \b
-    Examples:
-      trainlaw many-core --cnn large --threads 240 --model b
-      trainlaw many-core --published
-      trainlaw export xeon-phi-b --out many-cores.html
     """
     from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
     from trainlaw.app.models.custom_inputs import cases_of, cases_text, group_keys

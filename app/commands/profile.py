@@ -19,14 +19,6 @@ def profile_command(
     a row of the file. Configurations in the file are not measured again, so an interruption loses only one.
     Needs torch: pip install 'trainlaw[profile]';
     only --host does without.
-
-    \b
-    Examples:
-      trainlaw profile --cnn resnet18,vgg11 --batch 8,32 --pixels 64 --threads 1,2 --out runs.csv
-      trainlaw profile --cnn resnet50 --batch 256 --precision amp --stack eager,channels_last --forward
-      trainlaw profile --plan plan.csv --out runs.csv
-      trainlaw profile --micro --threads 1,2 --out runs.csv
-      trainlaw profile --host
     """
     import sys
 

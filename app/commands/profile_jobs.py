@@ -44,12 +44,9 @@ def progress_text(progress: SweepProgress) -> str:
     if progress.reason:
         return f"{head}: not measured: {progress.reason}"
     known = f" (95 % interval {progress.interval * 100:.1f} % wide)" if isfinite(progress.interval) else ""
-    return f"{head}: {show_seconds(progress.median_s)}{known}; {_left(progress.remaining_s)}"
-
-
-def _left(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"about {minutes} min {rest} s left" if minutes else f"about {rest} s left"
+    minutes, rest = divmod(round(progress.remaining_s), 60)
+    left = f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{head}: {show_seconds(progress.median_s)}{known}; about {left} left"
 
 
 def print_progress(progress: SweepProgress) -> None:
@@ -67,16 +64,15 @@ def print_rates(gpu: str, rates: AchievedRates) -> None:
 
 def finished_text(out: Path, tried: int, asked: int) -> str:
     """Return the files that a sweep left, and the next step."""
-    lines = [f"{out}: {_number_text(tried, asked)}"]
+    kept = "" if tried == asked else f" ({asked - tried} measured before)"
+    lines = [f"{out}: {tried} configuration{'' if tried == 1 else 's'} tried{kept}"]
     failed, machine = sibling(out, "failed"), sibling(out, "machine")
     if tried and not out.exists():
         return f"no run was written to {out}: all failed, for the reasons in {failed}"
     if failed.exists():
         lines.append(f"{failed}: configurations that could not be measured, with the reason")
-    known = ""
-    if machine.exists():
-        lines.append(f"{machine}: this machine in the GPU schema")
-        known = f" --gpu-file {machine}"
+    known = f" --gpu-file {machine}" if machine.exists() else ""
+    lines += [f"{machine}: this machine in the GPU schema"] if known else []
     return "\n".join([*lines, f"next: trainlaw data check {out}{known}"])
 
 
@@ -91,11 +87,6 @@ def host_text() -> str:
             f"next: trainlaw predict --host-launch {1e6 * launch.seconds:.3g}us ...",
         )
     )
-
-
-def _number_text(tried: int, asked: int) -> str:
-    kept = "" if tried == asked else f" ({asked - tried} measured before)"
-    return f"{tried} configuration{'' if tried == 1 else 's'} tried{kept}"
 
 
 def run_profile(options: ProfileOptions) -> str:

@@ -45,19 +45,6 @@ def study_command(
 
     Every finished search is written to disk at once: after an interruption or a crash, the same command
     continues and ends with the same files, byte for byte.
-
-    \b
-    Examples:
-      trainlaw study
-      trainlaw study my-runs.csv --out my-run --seed 1
-      trainlaw study runs.csv --gpu-file runs-machine.csv --split cnn
-      trainlaw study --against all --split newest
-      trainlaw study --of layers
-      trainlaw study --seeds 3 --figures figures
-      trainlaw study --of multi --split source
-      trainlaw study --by harness,framework
-      trainlaw study --definition trainlaw-run/study.toml --seed 1
-      trainlaw study --split gpu --cluster tcp://node1:8786
     """
     from trainlaw.app.inputs.run_folder import study_place
     from trainlaw.app.studies.definition import asked_definition, read_study_table, study_identity
@@ -143,12 +130,6 @@ def compare_command(
 
     The difference B - A is taken row by row, then averaged per group and over groups, with an interval by a
     bootstrap over groups.
-
-    \b
-    Examples:
-      trainlaw compare trainlaw-run trainlaw-run-2
-      trainlaw compare trainlaw-run trainlaw-run --estimators trainlaw,cf9
-      trainlaw compare trainlaw-run trainlaw-run-2 --by cnn_base
     """
     from trainlaw.app.terminal.comparison import comparison_json, comparison_text, fronts_text, read_run
     from trainlaw.app.terminal.output import print_fitted
@@ -163,14 +144,6 @@ def compare_command(
         return
     print_fitted(comparison_text(*runs, pair, by))
     print(fronts_text(first, second))
-
-
-def _scope(of: str) -> str:
-    from trainlaw.app.studies.kinds import STUDY_KINDS
-    from trainlaw.formulas.errors import check_name
-
-    check_name("kind of study", of, STUDY_KINDS)
-    return STUDY_KINDS[of].scope
 
 
 def validate_command(
@@ -193,28 +166,23 @@ def validate_command(
     Short names: batch, peak, bandwidth, activations, conv_outputs, im2col, parameters, weights, layers,
     convs, bytes, sms, cores; all others as listed by `trainlaw features`. Functions: sqrt, cbrt, square,
     cube, exp, log, min, max, abs, tanh, ...
-
-    \b
-    Examples:
-      trainlaw validate --formula "6 * macs * batch / peak / 0.4"
-      trainlaw validate --refit --formula "9 * macs * batch / peak + 30 * batch * activations / bandwidth"
-      trainlaw validate --formula trainlaw-run/formula.json --split cnn
-      trainlaw validate h100 --formula built-in --split cnn
-      trainlaw validate --of layers --formula "2 * total_compute_s + 9 * activation_memory_s"
-      trainlaw validate runs.csv --gpu-file runs-machine.csv --formula trainlaw-run/formula.json
     """
     from trainlaw.app.inputs.run_folder import check_target, new_run_folder
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.user_formula import read_formula, unit_fault
     from trainlaw.app.report.run_files import write_run_files
     from trainlaw.app.studies.definition import asked_definition, read_study_table
+    from trainlaw.app.studies.kinds import STUDY_KINDS
     from trainlaw.app.studies.study import score_formula
     from trainlaw.app.terminal.as_json import formula_json
     from trainlaw.app.terminal.formula import equation_text, errors_text, symbols_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_fits
+    from trainlaw.formulas.errors import check_name
 
-    law = read_formula(formula, _scope(str(asked.get("of", "runs"))))
+    kind = str(asked.get("of", "runs"))
+    check_name("kind of study", kind, STUDY_KINDS)
+    law = read_formula(formula, STUDY_KINDS[kind].scope)
     if into is not None:
         check_target(into, False)
     wanted = asked_definition(None, {"against": "null_compute,roofline", **asked}, "validate")
@@ -243,11 +211,6 @@ def warmup_command() -> None:
 
     Compiled code is kept for this version, processor and user: in NUMBA_CACHE_DIR, next to the source, or in
     the user's cache.
-
-    \b
-    Examples:
-      trainlaw warmup
-      NUMBA_CACHE_DIR=/opt/trainlaw-cache trainlaw warmup
     """
     from trainlaw.evolve.regressor import compile_machine
 

@@ -16,13 +16,6 @@ def suggest_command(
     The command evolves a set of configurations that represents the pool, reduces the variance of the
     predicted times and is cheap to measure. The table states the reason for each configuration, and
     `trainlaw profile` reads the plan.
-
-    \b
-    Examples:
-      trainlaw suggest --pool configs.csv -k 5 --front trainlaw-run --out plan.csv
-      trainlaw suggest --gpu T4 --batch 16,64 -k 10
-      trainlaw suggest --gpu "AMD EPYC, 2 threads" --gpu-file runs-machine.csv --runs runs.csv --out plan.csv
-      trainlaw profile --plan plan.csv --out runs.csv
     """
     from trainlaw.app.suggest.jobs import run_suggest
     from trainlaw.app.terminal.progress import shown_steps

@@ -19,7 +19,7 @@ from trainlaw.app.models.law_times import law_seconds, single_gpu_law_seconds
 from trainlaw.app.models.timed_parts import check_timed_parts, is_training
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.measurements.inspection import SERIES
+from trainlaw.datasets.measurements.inspection import SERIES, over_smaller_batch
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
@@ -220,10 +220,8 @@ def _of_batches(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
         near = np.flatnonzero(np.abs(np.log(runs.seconds / law_s)) < log(_MOST_OF_BATCH))
     names = [name for name in SERIES if name not in ("precision_stated", "batch_per_gpu")]
     series = np.broadcast_to(numbered_groups(codes_of(runs, names).values()), law_s.shape)[near]
-    setups = pd.MultiIndex.from_arrays([series, runs.frame["batch_per_gpu"].to_numpy()[near]])
-    longest = pd.Series(runs.seconds[near], setups).groupby(level=[0, 1]).max()
-    of_smaller = longest.groupby(level=0).cummax().groupby(level=0).shift()
-    shorter = near[runs.seconds[near] < _LEAST_OF_LARGER * of_smaller.reindex(setups).to_numpy()]
+    batches = runs.frame["batch_per_gpu"].to_numpy()[near]
+    shorter = near[over_smaller_batch(series, batches, runs.seconds[near]) < _LEAST_OF_LARGER]
     if len(shorter):
         run = runs.frame.iloc[shorter[0]]
         text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"

@@ -292,7 +292,10 @@ def make_candidates(
     representation = Representation.of(
         np.hstack([slopes, _DISAGREEMENT_WEIGHT * known]), np.hstack([spread, _DISAGREEMENT_WEIGHT * unknown])
     )
-    logs = _log_amounts(_amounts(fitted, both))
+    everything = _amounts(fitted, both)
+    # What a CNN lacks is 0, which has no logarithm; a thousandth of the median replaces it.
+    least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
+    logs: np.ndarray = np.log(np.maximum(everything, least))
     amounts = logs[len(X) :], logs[: len(X)]
     return Candidates(representation, Design(spread, noise), unknown, *amounts, np.asarray(cost_s))
 
@@ -301,13 +304,6 @@ def _amounts(fitted: RefittedFormula, X: pd.DataFrame) -> np.ndarray:
     """The formula's features of each run, (n_runs, d); for a formula of one layer their sums."""
     rows = feature_rows(X, [spec.name for spec in fitted.formula_.used_features], fitted.cnn_layers)
     return np.column_stack([rows.per_run(column) for column in rows.run_features(fitted.formula_).values()])
-
-
-def _log_amounts(everything: np.ndarray) -> np.ndarray:
-    # What a CNN lacks is 0, which has no logarithm; a thousandth of the median replaces it.
-    least = [1e-3 * np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in everything.T]
-    logs: np.ndarray = np.log(np.maximum(everything, least))
-    return logs
 
 
 def _disagreements(

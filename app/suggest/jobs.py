@@ -30,21 +30,11 @@ _SHOWN_RANGES = 2
 def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, note: str) -> str:
     """Return the suggested measurements and their reasons as a table; note : a line about the pool."""
     rows = [[number, *_cells(member, pool)] for number, member in enumerate(found.members, start=1)]
-    header = [
-        "",
-        "CNN",
-        "batch",
-        "px",
-        "GPU",
-        "time",
-        "cost",
-        "represents",
-        "uncertain",
-        "disagree",
-        "new range",
-    ]
-    if not any(member.new for member in found.members):
-        header, rows = header[:-1], [row[:-1] for row in rows]
+    header = ["", "CNN", "batch", "px", "GPU", "time", "cost", "represents", "uncertain", "disagree"]
+    if any(member.new for member in found.members):
+        header.append("new range")
+    else:
+        rows = [row[:-1] for row in rows]
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
     prose = (

@@ -7,6 +7,7 @@ import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.terminal.catalog import found_features
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.text.tables import finite_json
 from trainlaw.datasets import DATASETS, FEATURES, CnnCounts, Gpu, load
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, GPU_COLUMNS
@@ -15,16 +16,7 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, to_text
 from trainlaw.formulas.errors import check_name
 
-_GPU_LIST = (
-    "gpu",
-    "vendor",
-    "chip",
-    "generation",
-    "memory_bytes",
-    "tdp_w",
-    "peak_fp32_flop_per_s",
-    "bandwidth_byte_per_s",
-)
+_GPU_LIST = TABLES["gpus_json"]["names"]
 _LINK_FIGURES = ("nominal_byte_per_s", "effective_byte_per_s", "latency_s")
 
 

@@ -142,17 +142,14 @@ def counts_text(facts: CnnCounts, explain: bool = False) -> str:
     for name, value in facts.counts.items():
         spec = FEATURES[name].spec
         unit = "" if spec.unit.is_dimensionless else str(spec.unit)
-        rows.append([name, _exact(value), unit, *([spec.meaning] if explain else [])])
+        shown = f"{value:,.0f}" if value == int(value) else show_number(value, 10)
+        rows.append([name, shown, unit, *([spec.meaning] if explain else [])])
     header = ["count", "value", "unit", *(["definition"] if explain else [])]
     sizes = f"{facts.input_size_px} px, {facts.n_classes} classes"
     title = f"{facts.cnn} ({facts.cnn_family}), {sizes}, per image and forward pass"
     notes = "".join(f"\nnote: {note}" for note in reader_notes(facts))
     advice = "" if explain else "\n--explain gives the definition of each count"
     return fitted_lines(f"{title}{notes}\n{Table.of(header, rows).text()}\n{_memory(facts)}{advice}")
-
-
-def _exact(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else show_number(value, 10)
 
 
 def _memory(facts: CnnCounts) -> str:

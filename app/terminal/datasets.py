@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.app.text.svg import WIDTH, drawing, escape, standalone, text
 from trainlaw.app.text.tables import Table, TableColumn, fitted_lines, terminal_width
@@ -36,14 +37,8 @@ def _summary(dataset: Dataset, table: MeasuredTable) -> list[object]:
         next(frame[name] for name in names if name in frame) for names in (_GPU_COLUMNS, _BATCH_COLUMNS)
     )
     cnns = frame["cnn"].nunique() if "cnn" in frame else "-"
-    return [
-        dataset.name,
-        f"{len(frame):,}",
-        gpus.nunique(),
-        cnns,
-        f"{batches.min()}-{batches.max()}",
-        dataset.title,
-    ]
+    extent = f"{batches.min()}-{batches.max()}"
+    return [dataset.name, f"{len(frame):,}", gpus.nunique(), cnns, extent, dataset.title]
 
 
 def _notes(dataset: Dataset) -> str:
@@ -54,16 +49,10 @@ def _notes(dataset: Dataset) -> str:
         ("noise", dataset.noise_floor),
         *(("caution", anomaly) for anomaly in dataset.anomalies),
     ]
-    return "\n".join(
-        textwrap.fill(
-            f"{title}: {text}",
-            terminal_width(),
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_on_hyphens=False,
-        )
-        for title, text in parts
+    shape = textwrap.TextWrapper(
+        terminal_width(), initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
     )
+    return "\n".join(shape.fill(f"{title}: {text}") for title, text in parts)
 
 
 def table_text(name: str) -> str:
@@ -97,7 +86,9 @@ def _blocks(cells: pd.DataFrame) -> Iterator[str]:
     """Yield the table in blocks of columns that fit the terminal, without empty rows."""
     widths = [max(len(str(name)), int(cells[name].str.len().max())) for name in cells.columns]
     for columns in _column_blocks(cells, widths, terminal_width() - max(map(len, cells.index))):
-        yield _block(cells[columns])
+        filled = cells.loc[(cells[columns] != "").any(axis=1), columns]
+        rows = [[gpu, *row] for gpu, row in zip(filled.index, filled.to_numpy().tolist(), strict=True)]
+        yield Table.of(["", *map(str, columns)], rows).text()
 
 
 def _column_blocks(cells: pd.DataFrame, widths: Sequence[int], free: int) -> list[list[Any]]:
@@ -111,12 +102,6 @@ def _column_blocks(cells: pd.DataFrame, widths: Sequence[int], free: int) -> lis
         blocks[-1].append(column)
         used += width + 2
     return blocks
-
-
-def _block(cells: pd.DataFrame) -> str:
-    filled = cells[(cells != "").any(axis=1)]
-    rows = [[gpu, *row] for gpu, row in zip(filled.index, filled.to_numpy().tolist(), strict=True)]
-    return Table.of(["", *map(str, cells.columns)], rows).text()
 
 
 _SHOWN = 40
@@ -159,7 +144,12 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
     cells, summary = _cells(table, by)
     sides = [_side_cells(row) for row in summary.to_dict("records")]
     width = min(terminal_width(), _WIDEST)
-    parts = [fitted_lines(_head(table, by, cells))]
+    holes = int((cells.to_numpy() == 0).sum())
+    head = (
+        f"{table.name}: {len(table):,} runs by {', '.join(by)}; {holes:,} of {cells.size:,} cells are holes "
+        f"({_HOLE})\nnoise: median difference between harnesses on one configuration, where two measured it"
+    )
+    parts = [fitted_lines(head)]
     names = [str(name) for name in cells.index]
     widths = [max(len(_title(column)), len(f"{int(cells[column].max()):,}")) for column in cells.columns]
     # Next to names and summary.
@@ -169,7 +159,7 @@ def coverage_text(table: RunTable, by: Sequence[str]) -> str:
         is_last = columns is blocks[-1]
         header = [TableColumn(by[0]), *map(_title, columns), *(_SUMMARY if is_last else ())]
         rows = [
-            [name, *(_count(value) for value in line), *(side if is_last else ())]
+            [name, *(f"{count:,}" if count else _HOLE for count in line), *(side if is_last else ())]
             for name, line, side in zip(names, cells[columns].to_numpy(), sides, strict=True)
         ]
         parts.append(Table.of(header, rows, "number").text(width))
@@ -187,21 +177,9 @@ def _cells(table: RunTable, by: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFra
     return counts.sort_index(axis=1).astype(int), summary
 
 
-def _head(table: RunTable, by: Sequence[str], cells: pd.DataFrame) -> str:
-    holes = int((cells.to_numpy() == 0).sum())
-    return (
-        f"{table.name}: {len(table):,} runs by {', '.join(by)}; {holes:,} of {cells.size:,} cells are holes "
-        f"({_HOLE})\nnoise: median difference between harnesses on one configuration, where two measured it"
-    )
-
-
 def _title(column: object) -> str:
     parts = column if isinstance(column, tuple) else (column,)
     return " ".join(_SHORT.get(str(part), str(part)) for part in parts)
-
-
-def _count(value: object) -> str:
-    return f"{value:,}" if value else _HOLE
 
 
 def _side_cells(row: Mapping[Hashable, Any]) -> list[str]:
@@ -231,10 +209,6 @@ def write_coverage(table: RunTable, by: Sequence[str], path: Path) -> None:
 _LEFT, _RIGHT, _ROW, _TOP = 78.0, 86.0, 7.5, 54.0
 # Centres of the columns of the summary, from the right end of the cells.
 _SUMMARY_CENTRES = (9.0, 25.0, 43.0, 69.0)
-_STYLE = (
-    ".hole{fill:#fff;stroke:#d4d9de;stroke-width:.5}.label,.tick{font-size:5.2px}"
-    ".dark{font-size:4.6px;fill:#fff}"
-)
 
 
 def coverage_svg(table: RunTable, by: Sequence[str]) -> str:
@@ -253,7 +227,7 @@ def coverage_svg(table: RunTable, by: Sequence[str]) -> str:
     parts += _summary_columns(summary)
     height = _TOP + len(cells) * _ROW + 8
     title = f"Runs of the table {table.name} by {', '.join(by)}"
-    return standalone(drawing(height, parts, title), _STYLE)
+    return standalone(drawing(height, parts, title), TABLES["styles"]["coverage"])
 
 
 def _slanted(x: float, title: str) -> str:

@@ -107,16 +107,8 @@ def formula_text(formula: Formula, origin: str, run: RunTable, on_step: OnStep =
     # Rounded constants are short already; unrounded ones are cut for display only.
     digits = 3 if rounding.rounded_percent is None else None
     on_step("looking for equivalent forms", 0.1)
-    parts = [
-        origin,
-        "",
-        equation_text(shown, digits),
-        "",
-        f"  {rounding.sentence}",
-        "",
-        forms_text(shown),
-        "",
-    ]
+    parts = [origin, "", equation_text(shown, digits), ""]
+    parts += [f"  {rounding.sentence}", "", forms_text(shown), ""]
     on_step("proofs and errors", 0.9)
     parts += [shares_text(shown, run), "", words_text(shown), "", elasticities_text(shown, run), ""]
     parts += [*trends_text(shown), *inclusion_text(shown), symbols_text(shown)]

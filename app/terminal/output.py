@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
+from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.tables import fitted_lines
+
+#: Tables of what commands print.
+TABLES = toml_table(__file__, "tables.toml")
 
 # Control characters but tab and newline, marks that reverse the direction of writing, half surrogate pairs:
 # names in files may contain them, and a terminal would obey, or fail.

@@ -1,13 +1,14 @@
 """Plans of a training as text, CSV, JSON and plot (SVG)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import Any
 
 import pandas as pd
 from trainlaw.app.answers.answer import NOTE, WARNING
 from trainlaw.app.predictions.training_plans import TrainingPlans
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.terminal.predictions import warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_hours, show_hours_range, show_number
@@ -16,33 +17,8 @@ from trainlaw.validate.conformal import LEVEL
 
 _MOST_UNMEASURED = 2  # rows of GPUs that nobody measured, in a table of the best plans
 _MOST_LETTERS = 20  # of whose a price is, in a table
-# Columns of CSV and JSON, and those that have another name there; the cost has its currency.
-_COLUMNS = (
-    "gpu",
-    "n_gpus",
-    "n_nodes",
-    "link",
-    "network",
-    "batch_per_gpu",
-    "precision",
-    "time_s",
-    "samples_per_second",
-    "training_h",
-    "training_low_h",
-    "training_high_h",
-    "cost",
-    "cost_low",
-    "cost_high",
-    "spot_cost",
-    "host_cost",
-    "price_of",
-    "energy_kwh",
-    "largest_batch",
-    "pays_to_gpus",
-    "gain",
-    "is_measured",
-)
-_TITLES = {"network": "fabric", "gain": "saved_by_doubling"}
+# Columns of CSV and JSON by their name in the frame; the cost has its currency.
+_COLUMNS: Mapping[str, str] = TABLES["plan_columns"]
 
 
 def plans_text(formula_said: str, plans: TrainingPlans, most: int, every_warning: bool = False) -> str:
@@ -181,10 +157,9 @@ def _notes(plans: TrainingPlans) -> list[str]:
 
 def _names(plans: TrainingPlans) -> dict[str, str]:
     """Return the columns to write by their name in the frame: those of the cost only with prices."""
-    currency = _currency(plans).lower()
-    costs = {name: f"{name}_{currency}" for name in _COLUMNS if "cost" in name}
-    priced = {*costs, "price_of"}
-    return {name: {**_TITLES, **costs}.get(name, name) for name in _COLUMNS if currency or name not in priced}
+    if currency := _currency(plans).lower():
+        return {name: f"{title}_{currency}" if "cost" in name else title for name, title in _COLUMNS.items()}
+    return {name: title for name, title in _COLUMNS.items() if "cost" not in name and name != "price_of"}
 
 
 def plans_csv(plans: TrainingPlans) -> str:
@@ -214,11 +189,6 @@ def plans_json(formula_said: str, plans: TrainingPlans) -> str:
     return finite_json({**said, "plans": rows})
 
 
-# Colours that colour-blind readers distinguish (Okabe and Ito).
-_STYLE = (
-    ".plan{fill:#0072b2;fill-opacity:.35}.unmeasured{fill:#999;fill-opacity:.35}.front{fill:#d55e00}"
-    ".edge{fill:none;stroke:#d55e00;stroke-width:1.2}"
-)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 388.0, 30.0, 232.0
 
 
@@ -244,7 +214,7 @@ def plans_svg(plans: TrainingPlans) -> str:
     parts.append(svg.text((_LEFT + _RIGHT) / 2, 258, "training time, h", "middle"))
     parts.append(svg.text(_LEFT - 4, 24, unit, "end", "tick"))
     parts.append(svg.text(_LEFT, 272, "grey: GPUs of generations without training runs", "start", "tick"))
-    return svg.standalone(svg.drawing(278, parts, title), _STYLE)
+    return svg.standalone(svg.drawing(278, parts, title), TABLES["styles"]["plans"])
 
 
 def _front_labels(names: Sequence[str], places: Sequence[tuple[float, float]]) -> list[str]:

@@ -149,7 +149,9 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     shared = {name: texts[0] for name, texts in differing.items() if len(set(texts)) == 1 and name != "GPU"}
     columns = {name: texts for name, texts in differing.items() if name not in shared}
     columns["time"] = [show_seconds(row.time_s) for row in predictions]
-    columns[f"{100 * LEVEL:g} % interval"] = [_span(row) for row in predictions]
+    columns[f"{100 * LEVEL:g} % interval"] = [
+        "-" if row.interval is None else show_seconds_range(*row.interval) for row in predictions
+    ]
     if training is not None:
         columns["training"] = [show_hours(row.number("training_h")) for row in predictions]
     columns["images/s"] = [show_number(row.samples_per_second) for row in predictions]
@@ -163,10 +165,6 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     if training is not None:
         said += f"; training: {training.title}"
     return [said, Table.of(list(columns), list(zip(*columns.values(), strict=True))).text()]
-
-
-def _span(row: Prediction) -> str:
-    return "-" if row.interval is None else show_seconds_range(*row.interval)
 
 
 def _note(row: Prediction) -> str:

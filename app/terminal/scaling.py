@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.scaling import ScalingPoint
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.terminal.predictions import formula_line, setup_text, warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_seconds
@@ -54,15 +55,8 @@ def scaling_text(
         ]
         for point in shown
     ]
-    header = [
-        "GPUs",
-        "nodes",
-        "time",
-        "speed-up",
-        "efficiency",
-        *([] if several else ["transfer", "latency"]),
-        "images/s",
-    ]
+    split = [] if several else ["transfer", "latency"]
+    header = ["GPUs", "nodes", "time", "speed-up", "efficiency", *split, "images/s"]
     added = SCALED if scaling_origin else ASSUMPTION
     said = "the formula covers several GPUs and does not split their time" if several else added
     first = formula_line(formula, origin, "" if several else scaling_origin or "textbook all-reduce")
@@ -93,11 +87,6 @@ def scaling_json(points: Sequence[ScalingPoint]) -> str:
     return finite_json(rows)
 
 
-# Colours that colour-blind readers distinguish (Okabe and Ito).
-_SCALING_STYLE = (
-    ".ours{fill:none;stroke:#d55e00;stroke-width:1.4}.perfect{fill:none;stroke:#57606a;stroke-dasharray:3 2}"
-    ".computing{fill:#0072b2}.transfer{fill:#e69f00}.latency{fill:#000}.dot{fill:#d55e00}"
-)
 _LEFT, _RIGHT = 44.0, 392.0
 
 
@@ -117,7 +106,7 @@ def scaling_svg(title: str, points: Sequence[ScalingPoint]) -> str:
     for place, kind, name in ((52.0, "ours", "speed-up"), (120.0, "perfect", "perfect scaling")):
         parts += [svg.line(place, 38, place + 14, 38, kind), svg.text(place + 18, 41, name, "start", "tick")]
     parts += [*_bars(points, across), svg.text(218, 286, "GPUs", "middle")]
-    return svg.standalone(svg.drawing(292, parts, f"Scaling: {title}"), _SCALING_STYLE)
+    return svg.standalone(svg.drawing(292, parts, f"Scaling: {title}"), TABLES["styles"]["scaling"])
 
 
 def _dot(point: ScalingPoint, across: svg.LogAxis, up: svg.LogAxis) -> str:

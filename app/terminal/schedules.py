@@ -1,9 +1,11 @@
 """Schedules on streams as text, CSV, JSON and Gantt chart (SVG)."""
 
 from collections import Counter
+from collections.abc import Mapping
 from math import isfinite
 
 from trainlaw.app.predictions.streams import StreamPlan
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.terminal.predictions import formula_line, warning_lines
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
@@ -22,28 +24,8 @@ PUBLISHED = (
 _LANES_LEFT, _LANES_RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
 _GAP = 3.0
 _LEAST_LABELLED = 26.0  # user units that a layer's name needs
-# Group of layers -> class; all others share one.
-_CLASSES = {
-    "convolution": "conv",
-    "dense": "dense",
-    "normalization": "norm",
-    "activation": "act",
-    "pooling": "pool",
-}
-_TITLES = {
-    "conv": "convolution",
-    "dense": "dense",
-    "norm": "normalization",
-    "act": "activation",
-    "pool": "pooling",
-    "rest": "other",
-}
-# Six hues that colour-blind readers distinguish (Okabe and Ito).
-_GANTT_STYLE = (
-    ".conv{fill:#0072b2}.dense{fill:#d55e00}.norm{fill:#56b4e9}.act{fill:#f0e442}.pool{fill:#009e73}"
-    ".rest{fill:#b9b9b9}.back{fill-opacity:.55}.critical{fill:#000}"
-    ".inside{font-size:5px;fill:#fff;pointer-events:none}.lane{fill:#f3f4f5}"
-)
+# Class of a layer by its group; all without one are "other".
+_CLASSES: Mapping[str, str] = TABLES["classes_of_groups"]
 
 
 def plan_text(plan: StreamPlan, formula: Formula, origin: str, every_warning: bool = False) -> str:
@@ -168,7 +150,7 @@ def gantt_svg(plan: StreamPlan) -> str:
             svg.text(across(tick), bottom + 9, show_seconds(tick) if tick else "0", "middle", "tick")
         )
     drawing = svg.drawing(bottom + 16, parts, f"Gantt chart: {_title(plan)}")
-    return svg.standalone(drawing, _GANTT_STYLE)
+    return svg.standalone(drawing, TABLES["styles"]["gantt"])
 
 
 def _title(plan: StreamPlan) -> str:
@@ -181,7 +163,7 @@ def _title(plan: StreamPlan) -> str:
 
 def _legend(height: float) -> list[str]:
     parts, place = [], 8.0
-    for kind, title in _TITLES.items():
+    for title, kind in _CLASSES.items():
         parts.append(svg.box((place, height - 6), (7, 7), kind, title))
         parts.append(svg.text(place + 9, height, title, "start", "tick"))
         place += 16 + 4.2 * len(title)
@@ -196,7 +178,7 @@ def _task(plan: StreamPlan, task: int, across: svg.LinearAxis, critical: bool) -
         return []
     left, width = across(start), across(start + seconds) - across(start)
     top = _TOP + schedule.stream[task] * (_LANE + _GAP)
-    kind = _CLASSES.get(layer.group, "rest")
+    kind = _CLASSES.get(layer.group, _CLASSES["other"])
     classes = f"{kind} back" if layer.backward else kind
     share = f"{100 * schedule.tasks.demands[task]:.0f} % of the GPU"
     hint = f"{layer.name} ({layer.kind}): from {show_seconds(start)}, takes {show_seconds(seconds)}, {share}"

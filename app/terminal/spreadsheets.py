@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trainlaw.app.inputs.spreadsheets import imported
 from trainlaw.app.models.plausibility import checked_times
+from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.text.tables import Table, fitted_lines
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, SheetAnswers
@@ -14,38 +15,16 @@ from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.headings import FLAG
 from trainlaw.formulas import InputError
 
-_TITLES = {
-    "columns": "Columns",
-    "question": "Questions",
-    "names": "Names",
-    "cells": "Cells",
-    "times": "Times",
-}
 _MOST_OF_A_KIND = 25
 _ONCE = ("--unit", "--decimal", "--batch-is", "--precision", "--sheet", "--table", "--range", "--columns-are")
-_OURS = {
-    "time": "time_s",
-    "batch": "batch_per_gpu",
-    "global_batch": "batch_per_gpu",
-    "date": "bench_year",
-    "gpus_per_node": "n_gpus",
-    "unit": "unit of the time",
-    "mode": "rows of training",
-    "accumulation": "rows without accumulation",
-    **{f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()},
-}
+_OURS = TABLES["import_columns"] | {f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()}
 
 
 def columns_text(made: Imported) -> str:
     """Return how the columns were read, and what was not."""
     rows = [
-        [
-            column.heading,
-            _OURS.get(column.target, column.target),
-            column.unit.text if column.unit else "",
-            column.first,
-        ]
-        for column in made.columns
+        [one.heading, _OURS.get(one.target, one.target), one.unit.text if one.unit else "", one.first]
+        for one in made.columns
     ]
     number = "1 run" if len(made.rows) == 1 else f"{len(made.rows):,} runs"
     lines = [f"{made.name}: {number} read"]
@@ -56,7 +35,7 @@ def columns_text(made: Imported) -> str:
 def issues_text(issues: Sequence[Issue]) -> str:
     """Return the issues by kind, with rows and the options that answer each."""
     lines: list[str] = []
-    for kind, title in _TITLES.items():
+    for kind, title in TABLES["issues"].items():
         of_kind = [issue for issue in issues if issue.kind == kind]
         if of_kind:
             lines += ["", f"{title} ({len(of_kind)})"]

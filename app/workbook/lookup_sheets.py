@@ -162,18 +162,14 @@ def _row_like(kind: str, text: str, mark: str) -> str:
 def write_gpus(book: BookPlan, formula: Formula) -> None:
     """Write the sheet GPUs: one row per GPU."""
     sheet = new_sheet(book, "GPUs", origin=read_prices(Path(EXAMPLE)).origin)
-    table = gpu_table_rows(formula)
+    table, price = gpu_table_rows(formula), limits()["price_per_hour"]
     write_look_up_table(sheet, "gpu", table, spare=SPARE_ROWS)
     for row, (name, values) in enumerate(table.items(), start=HEAD + 1):
         if name.startswith(HEADING):
             sheet.text(row, 0, name, "section")
         else:
             sheet.number(row, 1, float(str(values["price_usd_per_hour"])), "input_money")
-            sheet.plan.limits[row, 1] = (
-                "decimal",
-                limits()["price_per_hour"].least,
-                limits()["price_per_hour"].most,
-            )
+            sheet.plan.limits[row, 1] = ("decimal", price.least, price.most)
 
 
 def write_cnns(book: BookPlan) -> None:
@@ -190,16 +186,14 @@ def write_look_up_table(
     """
     header = ["name", *next(iter(table.values()))]
     if spare:
-        widths = [
-            max(30, *(len(label) + 2 for label in table)),
-            *(_width(table, name) for name in header[1:]),
-        ]
-        sheet.plan.widths = widths
+        first = max(30, *(len(label) + 2 for label in table))
+        sheet.plan.widths = [first, *(_width(table, name) for name in header[1:])]
     for column, title in enumerate(header):
         numeric = any(isinstance(row.get(title), int | float) for row in table.values())
         sheet.text(head, column, title, "head_right" if numeric else "head_unit" if column else "head")
         if numeric:
-            sheet.text(head - 1, column, _unit_of(title), "small")
+            units = (unit for ending, unit in _UNITS.items() if f"_{title}".endswith(ending))
+            sheet.text(head - 1, column, next(units, ""), "small")
     for row, (label, values) in enumerate(table.items(), start=head + 1):
         sheet.text(row, 0, label)
         for column, (name, value) in enumerate(values.items(), start=1):
@@ -217,10 +211,6 @@ def _width(table: Rows, name: str) -> int:
         len(value) if isinstance(value := row[name], str) else _NUMBER_WIDTH for row in table.values()
     )
     return max(len(name) + 3, min(longest + 3, _MOST_WIDTH))
-
-
-def _unit_of(column: str) -> str:
-    return next((unit for ending, unit in _UNITS.items() if f"_{column}".endswith(ending)), "")
 
 
 def _define_look_up(sheet: SheetWriter, kind: str, header: list[str], head: int, count: int) -> None:

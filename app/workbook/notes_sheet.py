@@ -27,15 +27,7 @@ IMPLIED = "as the other choices imply"
 BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
 NO, YES = NO_YES = ("no", "yes")
 _AGREEMENT = "1E-9"
-_OF_INSTANCE = (
-    "instance",
-    "instance_name",
-    "instance_gpu",
-    "instance_gpus",
-    "instance_link",
-    "instance_fabric",
-    "instance_price",
-)
+_OF_INSTANCE = ("name", "gpu", "gpus", "link", "fabric", "price")
 _NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
 
 
@@ -139,7 +131,8 @@ def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
         yield _algorithms(model)
     for title, items in lists.items():
         yield _ChoiceTable([title], [[item] for item in items])
-    yield _ChoiceTable(_OF_INSTANCE, instance_rows(), style="money")
+    heads = ["instance", *(f"instance_{name}" for name in _OF_INSTANCE)]
+    yield _ChoiceTable(heads, instance_rows(), style="money")
     for constant in formula.grouped:
         groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
         heads = [f"group_{constant.name}", f"of_{constant.name}"]

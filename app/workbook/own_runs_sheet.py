@@ -96,12 +96,9 @@ def _write_summary(sheet: SheetWriter, logs: str, deviations: str) -> None:
 def _share_of_interval() -> str:
     """Return the cell formula of the share by the number of runs; a single run proves nothing."""
     counts = range(2, ROOM + 1)
-    numbers, shares = (",".join(map(str, found)) for found in (counts, map(_share, counts)))
+    numbers = ",".join(map(str, counts))
+    shares = ",".join(f"{interval_share(count):.6g}" for count in counts)
     return f"IF(tl_own_count<2,1,LOOKUP(tl_own_count,{{{numbers}}},{{{shares}}}))"
-
-
-def _share(count: int) -> str:
-    return f"{interval_share(count):.6g}"
 
 
 def _looked_up(kind: str, column: str) -> str:

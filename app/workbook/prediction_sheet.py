@@ -20,6 +20,7 @@ from trainlaw.app.workbook.model import (
     FIRST,
     LAYOUTS,
     PREFIX,
+    TABLES,
     Model,
     cell_names,
     fact,
@@ -78,6 +79,12 @@ class _Result(NamedTuple):
     expected: str | None = None
 
 
+def _line(key: str, formula: str, value: float | str | bool, **changed: str) -> _Result:
+    """Return a line whose words are those of its row of the table, but for changed ones."""
+    title, unit, style, name, note = TABLES["prediction"][key]
+    return _Result(title, formula, value, unit, style, name, note)._replace(**changed)
+
+
 def new_prediction(book: BookPlan, model: Model) -> SheetWriter:
     """Add the sheet, still without results, so that it is the first one of the workbook."""
     sheet = new_sheet(book, "Prediction")
@@ -101,7 +108,7 @@ def write_prediction(sheet: SheetWriter, model: Model, said: Said) -> None:
     warnings = _sentences(WARNING, said.warnings, _WARNINGS, NONE_SAID)
     valid = f"AND({','.join(choice.valid for choice in (*usual, *rare))})"
     shown = f'IF(IFERROR({valid},FALSE),"{ENTRIES}","{FAULTS}")'
-    entries = _Result("entries", shown, ENTRIES, name="entries", expected=ENTRIES)
+    entries = _line("entries", shown, ENTRIES, expected=ENTRIES)
     lines = [entries, *warnings, *notes, _setup(said.setups), _calibration()]
     row = _write_results(sheet, max(left, right) + 1, _LEFT, "Warnings and notes", lines)
     for title, choices in (("Choose", usual), ("More", rare)):
@@ -155,37 +162,29 @@ def _live(formula: str) -> str:
 def _times(model: Model) -> list[_Result]:
     """Return the lines of the time: of an iteration with its interval, of an epoch, of the training."""
     seconds, hours = model.seconds, model.seconds * _STEPS / 3600.0
-    title = "forward pass" if model.is_forward else "iteration time"
-    of_all = "" if model.is_forward else ", all GPUs"
+    time, rate = ("pass", "pass_rate") if model.is_forward else ("iteration", "rate")
     factor = float(np.nan_to_num(first_interval_factor(model)))
     note = f"{100 * LEVEL:g} % of runs on a new {held_out_kind(model.formula)}" if factor else NO_INTERVAL
-    lines = [_Result(title, _live("1000*tl_time_s"), 1000 * seconds, "ms", "result_short")]
+    lines = [_line(time, _live("1000*tl_time_s"), 1000 * seconds)]
     ends = (("from", "low_s", factor and seconds / factor), ("to", "high_s", seconds * factor))
     for word, end, value in ends:
         text = f'IF(AND(ISNUMBER(tl_time_s),N(tl_interval_factor)>0),1000*({figure_cell(end)}),"")'
-        lines.append(_Result(f"interval {word}", text, 1000 * value or "", "ms", "result_short", note=note))
-    rate = FIRST.batch / seconds
-    lines.append(
-        _Result(
-            f"throughput{of_all}", _live(figure_cell("samples_per_second")), rate, "images/s", "result_short"
-        )
-    )
+        lines.append(_line(word, text, 1000 * value or "", note=note))
+    lines.append(_line(rate, _live(figure_cell("samples_per_second")), FIRST.batch / seconds))
     if model.is_forward:
-        time = _live(f"60*({figure_cell('epoch_h')})")
-        return [*lines, _Result("all images", time, 60 * hours, "min", "result_money")]
-    total = hours * FIRST.epochs
+        return [*lines, _line("all_images", _live(f"60*({figure_cell('epoch_h')})"), 60 * hours)]
     return [
         *lines,
-        _Result("time per epoch", _live(figure_cell("epoch_h")), hours, "h", "result_money", "epoch_h"),
-        _Result("whole training", _live(figure_cell("training_h")), total, "h", "result_money"),
-        _Result("efficiency", _live("tl_alone_s/tl_time_s"), 1.0, "", "result_share", note="of several GPUs"),
+        _line("epoch", _live(figure_cell("epoch_h")), hours),
+        _line("training", _live(figure_cell("training_h")), hours * FIRST.epochs),
+        _line("efficiency", _live("tl_alone_s/tl_time_s"), 1.0),
     ]
 
 
 def _setup(setups: Sequence[str]) -> _Result:
     """Return the line of all assumptions: of its sentences one is not empty."""
     cells = "&".join(f"INDEX(tl_{SETUP},{number + 1})" for number in range(len(setups)))
-    return _Result("what this assumes", cells, "".join(setups), style="remark")
+    return _line("setup", cells, "".join(setups))
 
 
 def _calibration() -> _Result:
@@ -193,7 +192,7 @@ def _calibration() -> _Result:
         f'IF(tl_own_runs="{YES}",IF(tl_own_count=0,"{NO_RUNS}"&tl_gpu,"time x "&ROUND(tl_own_factor,3)&" by "'
         f'&tl_own_count&" on "&tl_gpu),"{NOT_CALIBRATED}")'
     )
-    return _Result("your runs", text, NO_RUNS + FIRST.gpu, style="remark")
+    return _line("own_runs", text, NO_RUNS + FIRST.gpu)
 
 
 def _used(model: Model) -> list[_Result]:
@@ -212,22 +211,20 @@ def _used(model: Model) -> list[_Result]:
     nodes = f'IF(tl_nodes="",ROUNDUP(tl_n_gpus/{usual["server_gpus"]},0),tl_nodes)'
     first_link = str(gpu_table_rows(model.formula)[FIRST.gpu]["link"])
 
-    def used(title: str, text: str, value: str, name: str) -> _Result:
-        return _Result(title, f'IFERROR({text},"{UNCLEAR}")', value, name=name)
+    def used(name: str, text: str, value: str) -> _Result:
+        return _line(name, f'IFERROR({text},"{UNCLEAR}")', value)
 
     key = key_formula("gpu", without_count("tl_gpu_choice"))
     lines = [
-        _Result(
-            "row of the instance", f"IFERROR(MATCH({key},tl_options_instance,0),0)", 0.0, name="instance_row"
-        ),
-        used("CNN in use", _meant("cnn"), cnn_label(*FIRST.cnn), "cnn"),
-        used("GPU in use", _meant("gpu"), FIRST.gpu, "gpu"),
-        used("precision in use", precision, model.first_precision, "precision"),
+        _line("instance_row", f"IFERROR(MATCH({key},tl_options_instance,0),0)", 0.0),
+        used("cnn", _meant("cnn"), cnn_label(*FIRST.cnn)),
+        used("gpu", _meant("gpu"), FIRST.gpu),
+        used("precision", precision, model.first_precision),
     ]
     several = [
-        _Result("nodes in use", f"IFERROR({nodes},1)", 1.0, "nodes", "result_count", "n_nodes"),
-        used("link in use", link, first_link, "link_used"),
-        used("fabric in use", fabric, usual_server(FIRST.gpu).fabric, "network_used"),
+        _line("n_nodes", f"IFERROR({nodes},1)", 1.0),
+        used("link_used", link, first_link),
+        used("network_used", fabric, usual_server(FIRST.gpu).fabric),
     ]
     return [*lines, *([] if model.is_forward else several), *_layout_and_stack(model)]
 
@@ -246,10 +243,8 @@ def _layout_and_stack(model: Model) -> list[_Result]:
     layout = f'IF(tl_layout_choice="{IMPLIED}",{implied},tl_layout_choice)'
     stack = f'IF({chosen}="{IMPLIED}",{implied_stack(model)},{chosen})'
     has_layout = knows_stacks or "is_channels_last" in used
-    return [
-        *([_Result("layout in use", layout, LAYOUTS[0], name="layout")] if has_layout else []),
-        *([_Result("stack in use", stack, "eager", name="stack")] if knows_stacks else []),
-    ]
+    of_layout = [_line("layout", layout, LAYOUTS[0])] if has_layout else []
+    return [*of_layout, *([_line("stack", stack, "eager")] if knows_stacks else [])]
 
 
 def _behind(model: Model) -> list[_Result]:
@@ -265,28 +260,12 @@ def _behind(model: Model) -> list[_Result]:
     by_runs = f'AND(tl_own_runs="{YES}",tl_own_count>0,tl_usual_factor>0)'
     steps = 'IFERROR(ROUNDUP(tl_images/(tl_batch_per_gpu*tl_n_gpus),0),"")'
     return [
-        _Result("iterations per epoch", steps, _STEPS, "", "result_count", "iterations"),
-        _Result("time", time, model.seconds, "s", "result", "time_s", "sheet Formula has its terms"),
-        _Result(
-            "interval factor of the formula",
-            usual,
-            factor,
-            "",
-            "result_factor",
-            "usual_factor",
-            "sheet Errors",
-        ),
-        _Result(
-            "interval factor in use",
-            f"IF({by_runs},{narrowed},tl_usual_factor)",
-            factor,
-            "",
-            "result_factor",
-            "interval_factor",
-            "0: no interval",
-        ),
+        _line("iterations", steps, _STEPS),
+        _line("time_s", time, model.seconds),
+        _line("usual_factor", usual, factor),
+        _line("interval_factor", f"IF({by_runs},{narrowed},tl_usual_factor)", factor),
         _basis(),
-        _Result("self-check: same result as trainlaw", "tl_self_check", True),
+        _line("self_check", "tl_self_check", True),
     ]
 
 
@@ -304,39 +283,32 @@ def _costs(model: Model) -> list[_Result]:
     def end(operator: str) -> str:
         return f'IF(AND(ISNUMBER(tl_cost),N(tl_interval_factor)>0),tl_cost{operator}tl_interval_factor,"")'
 
-    lines = [
-        ("GPU price", price, listed, "USD/h", "price_used"),
-        ("cost", f'IF(AND(ISNUMBER(tl_time_s),ISNUMBER(tl_price_used)),{whole},"")', cost, "USD", "cost"),
-        ("cost from", end("/"), cost / factor if factor else "", "USD", ""),
-        ("cost to", end("*"), cost * factor or "", "USD", ""),
+    return [
+        _line("price_used", price, listed),
+        _line("cost", f'IF(AND(ISNUMBER(tl_time_s),ISNUMBER(tl_price_used)),{whole},"")', cost),
+        _line("cost_from", end("/"), cost / factor if factor else ""),
+        _line("cost_to", end("*"), cost * factor or ""),
     ]
-    return [_Result(*line[:4], "result_money", line[4]) for line in lines]
 
 
 def _memory(model: Model) -> list[_Result]:
     """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
     columns = {name: np.array([value]) for name, value in model.values.items()}
-    needs = needed_memory(model.formula)
+    needs, of_gpu = needed_memory(model.formula), definition_of("memory_held_bytes")
     held = float(gpu_rows()[FIRST.gpu]["memory_bytes"])
     columns["memory_bytes"] = np.array([held])
-    least, usual, place = (
-        float(values_of(form, columns)[0]) for form in (*needs, definition_of("memory_held_bytes"))
-    )
+    least, usual, place = (float(values_of(form, columns)[0]) for form in (*needs, of_gpu))
     sold = chosen_gpu_fact("memory_bytes")
     fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
     shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
     fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
     word = FITS_WORDS[int(usual > place) + int(least > place)]
     return [
-        _Result("fits in memory", fitting, word, expected=FITS),
-        _need("minimum memory", "memory_least", needs[0], least),
-        _need("total memory", "memory_usual", needs[1], usual),
-        _Result("GPU memory", shown, held / _GB, "GB", "result_short"),
-        _largest_batch(
-            model,
-            needs[1],
-            f"({excel_expression(definition_of('memory_held_bytes'), {'memory_bytes': sold})})",
-        ),
+        _line("fits", fitting, word, expected=FITS),
+        _need("memory_least", needs[0], least),
+        _need("memory_usual", needs[1], usual),
+        _line("gpu_memory", shown, held / _GB),
+        _largest_batch(model, needs[1], f"({excel_expression(of_gpu, {'memory_bytes': sold})})"),
     ]
 
 
@@ -349,7 +321,7 @@ def _largest_batch(model: Model, need: Expression, held: str) -> _Result:
     cnn, gpu = keyed_cnn_counts(*FIRST.cnn), gpu_rows()[FIRST.gpu]
     first = largest_batch(cnn, float(gpu["memory_bytes"]), model.first_precision, model.is_forward)
     text = f'IFERROR(MAX(0,{",".join(counts)}),"{UNCLEAR}")'
-    return _Result("largest batch that fits", text, float(first), "images", "result_count", "largest_batch")
+    return _line("largest_batch", text, float(first))
 
 
 def _with_side(need: Expression, side: int) -> Expression:
@@ -374,10 +346,9 @@ def _batch_of(line: Expression, held: str) -> str:
 def _basis() -> _Result:
     counted = "COUNT(" + fact("cnn", '"kept_elements"') + ")=1"
     how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
-    return _Result("basis of memory", how, ON_LAYERS)
+    return _line("basis", how, ON_LAYERS)
 
 
-def _need(title: str, name: str, form: Expression, value: float) -> _Result:
+def _need(name: str, form: Expression, value: float) -> _Result:
     text = excel_expression(form, cell_names(variables(form)))
-    shown = f'IFERROR(({text})/1E9,"{UNCLEAR}")'
-    return _Result(title, shown, value / _GB, "GB", "result_short", name)
+    return _line(name, f'IFERROR(({text})/1E9,"{UNCLEAR}")', value / _GB)

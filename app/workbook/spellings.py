@@ -7,6 +7,7 @@ among spellings that mean a row for sure by `NameIndex`.
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
+from trainlaw.app.workbook.model import TABLES
 from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.cnns.names import names_of_cnns
 from trainlaw.datasets.hardware.instances import instances
@@ -14,25 +15,6 @@ from trainlaw.datasets.naming import NameIndex, ignored_words
 
 # What a beginning of a key is written as, too.
 _SHORTER = {"efficientnet": "effnet", "resnet": "rn", "wideresnet": "wrn", "vgg": "vggnet"}
-# Memory in MiB that nvidia-smi reports of NVIDIA's GPUs, by GB, with and without error correction.
-_REPORTED_MIB: Mapping[float, tuple[int, ...]] = {
-    6: (6144, 6078, 6083),
-    8: (8192, 8188, 8119, 7982),
-    10: (10240, 10018),
-    11: (11264, 11178, 11019),
-    12: (12288, 12282, 12066, 12196, 11441),
-    16: (16384, 16380, 16376, 16160, 16280, 15360, 15109),
-    20: (20475, 20470),
-    24: (24576, 24564, 24268, 24220, 23028, 23034, 22919, 22731),
-    32: (32768, 32760, 32607, 32510, 32480),
-    40: (40960, 40536),
-    48: (49140, 48685, 48601, 46068, 45634),
-    80: (81920, 81559, 81251, 80994),
-    94: (95830,),
-    96: (98304, 97887, 97871),
-    141: (143771,),
-    180: (183359,),
-}
 _PACKAGES = ("torchvision.models.", "torchvision/", "timm.models.")
 
 
@@ -129,7 +111,7 @@ def _spellings(index: NameIndex) -> Iterable[str]:
         first, *others = [word for word in name.replace("-", " ").split() if word != f"{size:g}GB"]
         for words in ([first], [first, *others]):
             yield from (" ".join((*words, f"{size:g}{unit}")) for unit in ("gb", "g"))
-        reports = [f"{reported}mib" for reported in _REPORTED_MIB.get(size, ())]
+        reports = [f"{reported}mib" for reported in TABLES["reported_mib"].get(f"{size:g}", ())]
         called = [" ".join((first, *others)), name, *built_in_gpus().find(name).aliases]
         yield from (f"{text} {report}" for text in called for report in reports)
         yield f"{first} {size:g}gb {' '.join(others)}"

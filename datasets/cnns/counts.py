@@ -42,14 +42,6 @@ def _moved_at_size(low: float, high: float) -> Callable[..., float]:
     return lambda t: t.moved[(t.touched >= low) & (t.touched < high)].sum()
 
 
-def _largest(values: np.ndarray) -> float:
-    return float(values.max()) if len(values) else 0.0
-
-
-def _ratio(part: float, whole: float) -> float:
-    return float(part / whole) if whole else 0.0
-
-
 #: What counts each column; its unit and meaning are its row in `features.csv`.
 COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     # Work, by how libraries treat it: grouped and depthwise convolutions have separate kernels.
@@ -91,11 +83,11 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     # Kernel sizes and strides, which decide the algorithm (3 x 3 with stride 1: Winograd).
     "conv1x1_macs": lambda t: t.macs[t.kernel(1)].sum(),
     "conv3x3_macs": lambda t: t.macs[t.kernel(3) & (t.stride == 1)].sum(),
-    "max_layer_elements": lambda t: _largest(t.output_elements[t.layers]),
+    "max_layer_elements": lambda t: t.output_elements[t.layers].max(initial=0.0),
     # The graph: what can run concurrently.
     "depth": lambda t: longest_path(t.cnn, t.heavy.tolist()),
     "depth_all_layers": lambda t: longest_path(t.cnn, t.layers.tolist()),
-    "graph_width": lambda t: _ratio(t.macs.sum(), t.critical_path_macs),
+    "graph_width": lambda t: t.macs.sum() / path if (path := t.critical_path_macs) else 0.0,
     "input_elements": lambda t: t.output_elements[t.group["input"]].sum(),
     # Sizes of the matrix products: their time saturates with each of rows, reduction and columns.
     "im2col_elements": lambda t: t.unfolded[t.conv].sum(),

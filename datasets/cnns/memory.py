@@ -22,8 +22,8 @@ OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(
     {"none": 0, "sgd": 0, "momentum": 1, "rmsprop": 1, "adam": 2, "adamw": 2}
 )
 _READS_INPUT, _READS_OUTPUT = kinds_whose_backward_reads("input"), kinds_whose_backward_reads("output")
-_INDEX_BYTES = 8
-_MASK_BYTES = 1
+# Bytes of indices or masks that a layer keeps for each element of its output.
+_KEPT_BYTES: Mapping[str, int] = {"max_pool": 8, "dropout": 1}
 # A CUDA context with cuDNN's and cuBLAS's handles takes 0.3 to 0.6 GB of a GPU.
 CONTEXT_BYTES = 450_000_000
 # Frameworks differ in what they keep: by this estimate five of 3,204 measured runs need up to 5.1 % more
@@ -134,7 +134,7 @@ def memory_per_sample(cnn: Cnn) -> MemoryPerSample:
     """Return the memory needs of a CNN in training, for one sample."""
     return MemoryPerSample(
         kept_elements=sum(cnn.layers[i].output_elements for i in kept_layers(cnn)),
-        kept_bytes=sum(kept_bytes_per_element(layer) * layer.output_elements for layer in cnn.layers),
+        kept_bytes=sum(_KEPT_BYTES.get(layer.kind, 0) * layer.output_elements for layer in cnn.layers),
         # Of the gradients that the backward pass of a layer reads and writes.
         working_elements=max(layer.input_elements + layer.output_elements for layer in cnn.layers),
         unfolded_elements=max((_unfolded_elements(layer) for layer in cnn.layers), default=0),
@@ -150,11 +150,6 @@ def kept_layers(cnn: Cnn) -> set[int]:
         if layer.kind in _READS_OUTPUT:
             kept.add(_stored(cnn, position))
     return kept
-
-
-def kept_bytes_per_element(layer: Layer) -> int:
-    """Return the bytes of indices or masks that a layer keeps for each element of its output."""
-    return {"max_pool": _INDEX_BYTES, "dropout": _MASK_BYTES}.get(layer.kind, 0)
 
 
 def _stored(cnn: Cnn, position: int) -> int:

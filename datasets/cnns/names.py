@@ -58,11 +58,6 @@ def cnn_name(text: str) -> str:
 
 
 @cache
-def _zoo_keys() -> frozenset[str]:
-    return frozenset((*zoo_names(), *dense_names()))
-
-
-@cache
 def _written() -> dict[str, str]:
     """Return the CNNs by the names that are taken as they are written: the zoo's, torchvision's, timm's."""
     found = {name.removeprefix(PREFIX): name for name in timm_names()}
@@ -83,7 +78,7 @@ def names_of_cnns() -> NameIndex:
         same = found.setdefault(rules.key(name), [])
         same += [] if key in same else [key]
     found |= {rules.key(name): [key] for name, key in torchvision.items()}
-    found |= {rules.key(name): [name] for name in _zoo_keys()}
+    found |= {rules.key(name): [name] for name in (*zoo_names(), *dense_names())}
     found |= {rules.key(name): [key] for name, key in _aliases("people").items()}
     found |= {rules.key(_TORCHVISION + name): [key] for name, key in torchvision.items()}
     found |= {rules.key(_AUTHORS + name): [key] for name, key in authors.items()}

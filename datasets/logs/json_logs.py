@@ -1,4 +1,4 @@
-"""Logs as JSON: DeepLearningExamples' dllogger, MLPerf's mllog and Hugging Face's trainer_state.json."""
+"""Logs as JSON: DeepLearningExamples' dllogger and Hugging Face's trainer_state.json."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from trainlaw.datasets.logs.training_log import (
     TrainingLog,
-    log_of_epochs,
     log_of_steps,
     log_of_times,
     no_times,
@@ -18,7 +17,6 @@ from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import json_of
 
 DLLOGGER = re.compile(r'^(?:DLLL )?\{"timestamp".{0,300}"type": ?"LOG"', re.MULTILINE)
-MLLOG = re.compile(r'^.{0,200}:::MLLOG \{"', re.MULTILINE)
 TRAINER_STATE = re.compile(r'\A\s*\{(?=.*"log_history"\s*:)(?=.*"global_step"\s*:)', re.DOTALL)
 
 
@@ -66,36 +64,6 @@ def read_dllogger(text: str) -> TrainingLog:
 def _count(said: Mapping[str, Any], *names: str) -> int:
     """Return the first of these that is a whole number above 0, else 0."""
     return next((said[name] for name in names if type(said.get(name)) is int and said[name] > 0), 0)
-
-
-def read_mllog(text: str) -> TrainingLog:
-    """Return the training in a log: the times between start and stop of its epochs or blocks of them."""
-    program = "MLPerf's mllog"
-    entries = [
-        json_of(line.partition(":::MLLOG ")[2], program) for line in text.splitlines() if MLLOG.match(line)
-    ]
-    facts = stated(
-        global_batch=one_of("global_batch_size", _values(entries, "global_batch_size")),
-        images_per_epoch=one_of("train_samples", _values(entries, "train_samples")),
-    )
-    for kind in ("epoch", "block"):
-        starts, stops = (
-            [own for own in entries if own.get("key") == f"{kind}_{end}"] for end in ("start", "stop")
-        )
-        spans = [
-            (float(stop["time_ms"]) - float(start["time_ms"]))
-            / 1e3
-            / (_count(start.get("metadata") or {}, "epoch_count") or 1)
-            for start, stop in zip(starts, stops, strict=False)
-        ]
-        if len(spans) > 1 and min(spans) > 0.0:
-            # The first holds the start-up.
-            return log_of_epochs(program, facts | {"n_gpus": None}, spans[1:])
-    return no_times(program, "it lacks starts and stops of at least two epochs or blocks")
-
-
-def _values(entries: list[dict[str, Any]], key: str) -> list[object]:
-    return [own.get("value") for own in entries if own.get("key") == key]
 
 
 def read_trainer_state(text: str) -> TrainingLog:

@@ -19,7 +19,6 @@ _LOGS: tuple[tuple[re.Pattern[str], Callable[[str], TrainingLog]], ...] = (
     (re.compile(r"^.{0,60}?Train: \d+ \[\s*\d+/\d+ \(\s*\d+%\)\]", re.MULTILINE), text_logs.TIMM.read),
     (re.compile(r"^Epoch: \[\d+\]\[\s*\d+/\d+\]\s+Time\s+\d", re.MULTILINE), text_logs.IMAGENET.read),
     (json_logs.DLLOGGER, json_logs.read_dllogger),
-    (json_logs.MLLOG, json_logs.read_mllog),
     (json_logs.TRAINER_STATE, json_logs.read_trainer_state),
     (text_logs.PROFILER, text_logs.read_profiler),
     (text_logs.ULTRALYTICS, text_logs.read_ultralytics),

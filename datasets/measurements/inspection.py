@@ -165,12 +165,19 @@ def _rate(table: RunTable) -> list[Outlier]:
     return fast + _outliers("rate", ratio, ratio < least, least, implied("less", least))
 
 
+def over_smaller_batch(series: np.ndarray, batches: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return times, s, over the longest of a smaller batch in the same series, (n_runs,); nan without one."""
+    setups = pd.MultiIndex.from_arrays([series, batches])
+    longest = pd.Series(seconds, setups).groupby(level=[0, 1]).max().groupby(level=0).cummax()
+    return np.asarray(seconds / longest.groupby(level=0).shift().reindex(setups).to_numpy())
+
+
 def _less_time_for_more_work(table: RunTable) -> list[Outlier]:
     """Find larger batches that take less time than smaller ones, all else equal."""
-    runs = table.frame.sort_values("batch_per_gpu", kind="stable")
-    median = runs.groupby([*SERIES, "batch_per_gpu"], dropna=False, sort=False)["time_s"].transform("median")
-    before = median.groupby([runs[name] for name in SERIES], dropna=False, sort=False).cummax()
-    ratio = (median / before).sort_index().to_numpy()
+    series = table.frame.groupby(SERIES, dropna=False, sort=False).ngroup().to_numpy()
+    batches = table.frame["batch_per_gpu"].to_numpy()
+    median = table.frame["time_s"].groupby([series, batches]).transform("median").to_numpy()
+    ratio = over_smaller_batch(series, batches, median)
     limit = 1 - MAX_SPEED_UP_BY_WORK
     text = "this batch takes {:.0f} % of the time of a smaller one, all else equal"
     rule = "less time for more work"

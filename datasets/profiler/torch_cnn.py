@@ -345,7 +345,10 @@ class TorchStep:
         with device:
             self.network = TorchCnn(cnn).to(dtype=dtype, memory_format=layout)
             self.network.train(mode=configuration.timed_parts != FORWARD_PASS)
-            images, self.labels = random_batch(cnn, configuration.batch, dtype)
+            batch, image = configuration.batch, cnn.layers[0]
+            sides = (image.out_channels, image.out_height, image.out_width)
+            images = torch.randn(batch, *sides, dtype=dtype)
+            self.labels = torch.randint(cnn.n_classes, (batch,))
         self.images = images.contiguous(memory_format=layout)
         self._last = list(self.network.parameters())[-1]
         self.optimizer = torch.optim.SGD(self.network.parameters(), _LEARNING_RATE, _MOMENTUM)
@@ -364,7 +367,9 @@ class TorchStep:
         """Compute the loss of the batch."""
         with self.casting():
             scores = self.network(self.images)
-            self._loss = scores_loss(scores, self.labels)
+            # Auxiliary outputs count too.
+            losses = [functional.cross_entropy(each, self.labels) for each in scores]
+            self._loss = torch.stack(losses).sum()
 
     def backward(self) -> None:
         """Compute the gradients."""
@@ -401,15 +406,3 @@ class TorchForward(TorchStep):
         """Wait until the scores are computed, by reading one of them."""
         if self._scores:
             self._scores[0].flatten()[0].item()
-
-
-def random_batch(cnn: Cnn, batch: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return normally distributed images (batch, channels, side, side) and labels (batch,) for a CNN."""
-    image = cnn.layers[0]
-    images = torch.randn(batch, image.out_channels, image.out_height, image.out_width, dtype=dtype)
-    return images, torch.randint(cnn.n_classes, (batch,))
-
-
-def scores_loss(scores: tuple[Tensor, ...], labels: Tensor) -> Tensor:
-    """Return the cross entropy of each output's scores, summed (auxiliary outputs count too)."""
-    return torch.stack([functional.cross_entropy(each, labels) for each in scores]).sum()

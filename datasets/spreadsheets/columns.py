@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import product
 
 import pandas as pd
 from trainlaw.datasets.files.numbers import is_number
@@ -122,8 +122,6 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     if answers.columns_are and not values:
         text = f"--columns-are {','.join(answers.columns_are)}: no heading names a {answers.columns_are[0]}"
         dialogue.ask("columns", f"{text}; the headings are {', '.join(map(str, table.cells))[:120]}")
-    elif not values and not {"time_s", TIME, RATE} & set(answers.columns):
-        values = _likely_values(table, dialogue)
     found = _meanings(table, {own.heading for own in values}, dialogue)
     keys = _chosen(table, found, bool(values), dialogue)
     left = {own: meaning for own, meaning in found.items() if own not in keys.values()}
@@ -189,22 +187,6 @@ def _says(kind: str, text: str, dialogue: Dialogue) -> bool:
     return is_whole if kind == "precision" else precision is None and dialogue.names.is_name(kind, text)
 
 
-def _likely_values(table: SheetTable, dialogue: Dialogue) -> list[ValueColumn]:
-    """Return the columns of times whose headings name something, with a question, if there are any."""
-    pivots = [kinds for size in (1, 2, 3) for kinds in combinations(PIVOTS[:5], size)]
-    found = {kinds: _value_columns(table, kinds, dialogue) for kinds in pivots}
-    kinds = max(pivots, key=lambda own: len(found[own]))
-    likely = [own.heading for own in found[kinds]]
-    is_tidy = any(
-        read_heading(own).target in (TIME, RATE) for own in map(str, table.cells) if own not in likely
-    )
-    if not likely or (len(likely) == 1 and is_tidy):
-        return []
-    text = f"the headings {', '.join(likely)[:120]} name what the times are of"
-    dialogue.ask("columns", text, (("--columns-are", ",".join(kinds)),))
-    return found[kinds]
-
-
 def _meanings(table: SheetTable, taken: set[str], dialogue: Dialogue) -> dict[str, Meaning]:
     """Return what each heading means that the user does not leave out, by his answers or its words."""
     answers, found = dialogue.answers, dict[str, Meaning]()
@@ -268,11 +250,11 @@ def _chosen(
         _ask_bounds(table, keys[TIME], found, dialogue)
     if TIME not in keys and not has_times:
         numeric = [own for own in found if not found[own].target and any(map(_is_number, table.cells[own]))]
-        text = (
-            "no column is a time or throughput of training iterations; name it by --column time_s=HEADING, "
-        )
-        text += "or say what the headings of columns of times are by --columns-are"
-        dialogue.ask("columns", text, choices("--column", numeric, "time_s="))
+        text = "no column is a time or throughput of training iterations"
+        text += f"; not read: {', '.join(numeric)[:120]}" if numeric else ""
+        text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
+        options = choices("--columns-are", PIVOTS if len(numeric) > 1 else ())
+        dialogue.ask("columns", f"{text} --columns-are", options + choices("--column", numeric, "time_s="))
     return keys
 
 

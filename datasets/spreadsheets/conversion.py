@@ -114,7 +114,8 @@ def read_spreadsheet(
     tables = [table_of_log(log, dialogue, place)] if log else tables_of(read_grids(place), dialogue, place)
     check_named(tables, dialogue)
     rows = _joined([_rows_of(table, dialogue) for table in tables], dialogue)
-    columns = tuple(replace(column, first=_first(rows, name)) for name, column in rows.columns.items())
+    first = {name: str(next(iter(rows.cells[name].dropna()), "")) for name in rows.columns}
+    columns = tuple(replace(column, first=first[name]) for name, column in rows.columns.items())
     rows = replace(rows, cells=chosen_rows(rows, dialogue))
     _check_needed(rows, dialogue)
     converter = Converter(rows, decimal_mark(rows, tables[0].separator, dialogue), dialogue)
@@ -163,10 +164,6 @@ def _joined(parts: Sequence[SheetRows], dialogue: Dialogue) -> SheetRows:
             raise InputError(f"{name} is given for all rows, and {said}; leave one out")
         cells = cells.assign(**{name: cells[name].fillna(text) if name in cells else text})
     return SheetRows(cells, columns, parts[0].is_rate)
-
-
-def _first(rows: SheetRows, name: str) -> str:
-    return str(next(iter(rows.cells[name].dropna()), ""))
 
 
 def _check_needed(rows: SheetRows, dialogue: Dialogue) -> None:

@@ -27,9 +27,6 @@ _PER_IMAGE = re.compile(r"(?:per|pro|/)[\s_]*(?:img|image|sample|example|bild|fr
 _PER_GPU = re.compile(r"(?:per|pro|/|each)[\s_-]*(?:gpu|device|accelerator|die)|single[\s_-]gpu")
 _OF_ALL = re.compile(r"\b(?:total|overall|aggregate|global|gesamt|all[\s_-]gpus)\b")
 _LONGEST = 300  # characters; what is longer is no heading, and searching it takes long
-# Of tables that experiment trackers export: "config.arch", "trainer.devices", "perf/step_time".
-_TRACKED = re.compile(r"^(?:config|summary|system|params?|metrics?|args|cfg|hparams|tags)[./](?=\w)")
-_PATH = re.compile(r"((?:\w+[./])*\w+)(?:\.(\w+)|/(\w+_\w+))")
 # Money and percentages are no times.
 _OTHER_UNIT = re.compile(r"^\s*[$€£]|[$€£]\s*/|/\s*[$€£]|%")
 _CLOCK = re.compile(r"[(\[]?\b[hm]+:[ms]+(?::s+)?\b[)\]]?", re.IGNORECASE)
@@ -63,15 +60,11 @@ def read_heading(text: str) -> Meaning:
         return Meaning(TIME if text == "time_s" else text, parse_unit("s") if text == "time_s" else None)
     if _OTHER_UNIT.search(text):
         return Meaning(IGNORED)
-    text = _TRACKED.sub("", text)
     found, words = _read_words(text), set(_words(text))
     is_forward = words & set(groups("phrase")["inference"]) and not words & set(groups("phrase")["training"])
     if is_forward and found.target != "mode":
         return Meaning(OTHER_TIME, found.unit)
-    path = None if found.target and not found.is_weak else _PATH.fullmatch(text)
-    # In "train/samples_per_sec" the slash does not mean "per".
-    last = _read_words(path[2] or path[3]) if path else found
-    return last if last.target else found
+    return found
 
 
 def _read_words(text: str) -> Meaning:

@@ -160,7 +160,6 @@ READERS: Mapping[str, Reader] = {
             "lightning.txt",
             "metrics.csv",
             "trainer-state.json",
-            "mllog.txt",
             "results.csv",
         )
     },

@@ -1,7 +1,5 @@
 """CNNs as tables of layers, CSV or JSON: one row per layer, columns named after the fields of `Layer`."""
 
-import csv
-import io
 import json
 import os
 import re
@@ -12,7 +10,13 @@ from typing import Any
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files.text_files import csv_text, read_json, read_text, write_text_atomically
+from trainlaw.formulas.files.text_files import (
+    MAX_TEXT_BYTES,
+    csv_text,
+    opened_csv,
+    read_json,
+    write_text_atomically,
+)
 
 _FIELDS = {field.name: field for field in fields(Layer)}
 _REQUIRED = tuple(
@@ -33,13 +37,12 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
     `family`. InputError for a file that is not such a table, or whose layers do not form a graph.
     """
     with foreign_faults(str(path)):
-        facts: Mapping[str, Any] = {}
-        rows: Iterable[Mapping[str, Any]]
         if str(path).lower().endswith(".json"):
-            facts, rows = _json_rows(read_json(path))
-        else:
-            rows = _csv_rows(read_text(path))
-        return cnn_from_records(rows, cnn_name_from_file(path), facts)
+            facts, layers = _json_rows(read_json(path))
+            return cnn_from_records(layers, cnn_name_from_file(path), facts)
+        with opened_csv(path, MAX_TEXT_BYTES, MAX_LAYERS) as (names, rows):
+            layers = [dict(zip(names, row, strict=True)) for _, row in rows]
+        return cnn_from_records(layers, cnn_name_from_file(path))
 
 
 def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
@@ -126,19 +129,6 @@ def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise InputError(f"expected a name of letters, digits, '_', '.', '/' or ':', got {shown(value)}")
     return value
-
-
-def _csv_rows(text: str) -> Iterable[Mapping[str, Any]]:
-    if not text:
-        raise InputError("expected a table of layers, got an empty file")
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for row in reader:
-            if None in row or None in row.values():
-                raise InputError(f"line {reader.line_num}: expected {len(reader.fieldnames or ())} values")
-            yield row
-    except csv.Error as error:
-        raise InputError(f"line {reader.line_num}: expected a CSV table ({error})") from None
 
 
 def _json_rows(content: Any) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:

@@ -49,10 +49,6 @@ def _filled(node: Node, arguments: Arguments) -> np.ndarray:
     return np.full(shape, value.numbers()[0])
 
 
-def _reshape(node: Node, arguments: Arguments) -> np.ndarray:
-    return arguments[0].array().reshape(arguments[1].integers())
-
-
 def _expand(node: Node, arguments: Arguments) -> np.ndarray:
     array = arguments[0].array()
     shape = np.broadcast_shapes(array.shape, tuple(arguments[1].integers()))
@@ -94,7 +90,7 @@ _RULES: Mapping[str, Callable[[Node, Arguments], np.ndarray]] = {
     "Ceil": _numeric(np.ceil),
     "Neg": _numeric(np.negative),
     "Shape": _shape,
-    "Reshape": _reshape,
+    "Reshape": lambda _, arguments: arguments[0].array().reshape(arguments[1].integers()),
     "Expand": _expand,
     "Cast": _cast,
     "Gather": _gather,

@@ -122,11 +122,6 @@ def _mean(kind: str) -> Operation:
     return operation
 
 
-def _linear(call: ModuleCall) -> Tensor:
-    weight = call.get(1, "weight")
-    return call.tracer.dense(call.data, weight.shape[0], bias=call.get(2, "bias") is not None)
-
-
 def _elementwise(kind: str) -> Operation:
     def operation(call: ModuleCall) -> Tensor:
         learned = _learned(*call.arguments, *call.options.values()) if kind in LEARNED else 0
@@ -237,7 +232,9 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "stack": _stack,
         "sum": _sum,
         "conv_transpose2d": _conv_transpose,
-        "linear": _linear,
+        "linear": lambda call: call.tracer.dense(
+            call.data, call.get(1, "weight").shape[0], bias=call.get(2, "bias") is not None
+        ),
         "max_pool2d": _pool("max_pool", ceil_position=5),
         "avg_pool2d": _pool("average_pool", ceil_position=4),
         "adaptive_avg_pool2d": _adaptive_pool("average_pool"),

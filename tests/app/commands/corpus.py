@@ -136,13 +136,14 @@ def run(*arguments: object) -> object:
 
 
 def imported(path: Path, truth: dict[str, object]) -> tuple[str, str]:
-    """Import as a user would, with one corrected command at most.
+    """Import as a user would, who says what headings of columns of times are, with one corrected command.
 
     Returns "written" or "refused", and what the last command printed.
     """
     out = path.with_name("out.csv")
     out.unlink(missing_ok=True)
-    done = run(path, "--out", out)
+    said = ("--columns-are", truth["columns_are"]) if "columns_are" in truth else ()
+    done = run(path, "--out", out, *said)
     if done.exit_code == 0:
         return "written", done.output
     assert done.exit_code == 2 and len(done.stderr.splitlines()) == 1, (done.output, done.exception)

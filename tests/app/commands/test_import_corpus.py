@@ -16,14 +16,15 @@ REFUSED = frozenset(
     approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines combined-label
     durchsatz-und-zeit epoch-imagenet-min epoch-imagenet-title epoch-minsec footnote-amp footnote-two-gpus
     fwd-bwd-total gpu-over-precision groups-merged-title groups-of-four hf-trainer hours-per-epoch
-    imagenet-epochs inference-training labbook-key-values log-comments mean-ci median-and-mean
-    merged-gpu-groups n-mean-stdev ngc-8x no-header nvidia-vendor-page ods-sheets-merged offset-table
-    pandas-pivot per-gpu-and-total pivot-oom precision-over-batch run-labels
-    run-names-hf runs-as-columns section-precision section-rows settings-block-above sheet-per-precision
-    sheets-train-inference side-by-side side-by-side-2 sloppy-names stacked-tables summary-and-raw-sheets
-    three-level-merged-units three-levels title-100-iterations torchbench training-yes-no transponiert
-    transposed two-tables-batch-title two-tables-one-sheet unit-in-corner unit-in-own-row unit-row
-    us-thousands wandb-keys watts-and-memory weak-scaling
+    imagenet-epochs inference-training labbook-key-values lightning-hparams log-comments mean-ci
+    median-and-mean merged-gpu-groups n-mean-stdev ngc-8x no-header nvidia-vendor-page ods-sheets-merged
+    offset-table pandas-pivot per-gpu-and-total pivot-oom precision-over-batch run-labels run-names-hf
+    runs-as-columns section-precision section-rows settings-block-above sheet-per-precision
+    sheets-train-inference side-by-side side-by-side-2 sloppy-names speed-up-columns stacked-tables
+    summary-and-raw-sheets three-level-merged-units three-levels title-100-iterations torchbench
+    training-yes-no transponiert transposed two-tables-batch-title two-tables-one-sheet unit-in-corner
+    unit-in-own-row unit-row us-thousands wandb-config wandb-export wandb-keys wandb-runs-2
+    watts-and-memory weak-scaling
     """.split()
 )
 # What is asked or assumed is said.
@@ -32,8 +33,6 @@ SAID = {
     "mlperf-style": "throughput of all together or of each GPU",
     "oom-and-dashes": "--skip-unmeasured",
     "scaling-gpus": "how many GPUs has a node?",
-    "pivot-cnn-columns": "--columns-are cnn",
-    "reddit-cards": "--columns-are cnn,precision",
     "sheet-per-gpu": "--sheets-are gpu",
     "average-rows-and-column": "--value gpu:Average=skip",
     "german-thousands": "not read: ",

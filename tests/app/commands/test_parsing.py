@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app, command_line
 from trainlaw.app.commands import options
-from trainlaw.app.commands.parsing import GivenOptions, command_of, first_options
+from trainlaw.app.commands.parsing import GivenOptions, command_of, examples, first_options
 from trainlaw.app.inputs.declared import Declared, argument, check_limits, flag, option
 from trainlaw.formulas import InputError
 
@@ -120,6 +120,12 @@ def commands_of(command, *path):
     if not isinstance(command, click.Group):
         return [path]
     return [found for name, each in command.commands.items() for found in commands_of(each, *path, name)]
+
+
+def test_examples_are_those_of_commands():
+    shown = "".join(invoke(*path, "--help").output for path in commands_of(command_line()))
+    titles = re.findall(r"^Examples?:|^  Examples?:", shown, re.MULTILINE)
+    assert len(titles) == len(examples()) == len(list(commands_of(command_line())))
 
 
 def test_the_first_page_of_help_has_ten_options_and_twenty_commands():
