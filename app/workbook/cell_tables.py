@@ -144,7 +144,11 @@ class CellTable:
             sheet.text(self.top - 2, number, item.title, head if number else "head")
             sheet.text(self.top - 1, number, item.unit, "small")
             if not item.template:
-                _write_entries(sheet, self.top, number, item)
+                for row, value in zip(rows, item.values, strict=True):
+                    if isinstance(value, str) and value:
+                        sheet.text(row, number, value, item.style)
+                    else:
+                        sheet.number(row, number, math.nan if value == "" else float(value), item.style)
                 continue
             for row, value, place in zip(rows, item.values, places, strict=True):
                 sheet.formula(row, number, item.template.format_map(place), value, item.style)
@@ -159,14 +163,6 @@ class CellTable:
         """Return the known rows that have a rank, the best first."""
         ranks = self.numbers("rank")
         return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
-
-
-def _write_entries(sheet: SheetWriter, top: int, number: int, column: SheetColumn) -> None:
-    for row, value in enumerate(column.values, start=top):
-        if isinstance(value, str) and value:
-            sheet.text(row, number, value, column.style)
-        else:
-            sheet.number(row, number, math.nan if value == "" else float(value), column.style)
 
 
 class Head(NamedTuple):

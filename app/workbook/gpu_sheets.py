@@ -126,11 +126,8 @@ def _with_facts(model: Model) -> CellTable:
 def _asked(model: Model) -> list[str]:
     """Return cell formulas of what is chosen and a GPU may lack."""
     of_scope = "tl_compilation" if model.is_forward else ASKED_LINK
-    return [
-        "{@precision}",
-        of_scope,
-        *([ASKED_TUNED] if NEEDED_BY["is_tuned"] & {*model.base_columns} else []),
-    ]
+    tuned = [ASKED_TUNED] if NEEDED_BY["is_tuned"] & {*model.base_columns} else []
+    return ["{@precision}", of_scope, *tuned]
 
 
 def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:

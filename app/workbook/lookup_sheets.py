@@ -186,11 +186,8 @@ def write_look_up_table(
     """
     header = ["name", *next(iter(table.values()))]
     if spare:
-        widths = [
-            max(30, *(len(label) + 2 for label in table)),
-            *(_width(table, name) for name in header[1:]),
-        ]
-        sheet.plan.widths = widths
+        first = max(30, *(len(label) + 2 for label in table))
+        sheet.plan.widths = [first, *(_width(table, name) for name in header[1:])]
     for column, title in enumerate(header):
         numeric = any(isinstance(row.get(title), int | float) for row in table.values())
         sheet.text(head, column, title, "head_right" if numeric else "head_unit" if column else "head")

@@ -340,19 +340,15 @@ def of_instance(column: str, usual: str) -> str:
     return f"IF(tl_instance_row=0,{usual},INDEX(tl_options_instance_{column},MAX(tl_instance_row,1)))"
 
 
-def with_groups_as_features(formula: Formula) -> Formula:
-    """Return a formula whose grouped constants are features, so that each stays in the expression."""
-    grouped = tuple(FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped)
-    return replace(formula, features=(*formula.features, *grouped), grouped=())
-
-
 def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
     Raises InputError where a feature cannot be computed from GPU, CNN and the inputs on offer, or two names
     differ only in characters that no cell name may have.
     """
-    ungrouped = with_groups_as_features(formula)
+    # Grouped constants are features here, so that each stays in the expression.
+    groups = [FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped]
+    ungrouped = replace(formula, features=(*formula.features, *groups), grouped=())
     expression, constants = with_named_constants(ungrouped)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     if formula.scope == FORWARD:

@@ -16,8 +16,8 @@ _REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
 MAX_VALUES = 1024
 MAX_RANK = 8
-# protobuf reads no larger message.
-_MAX_BYTES = 2**31 - 1
+# The largest CNNs, in fp32, are below; memory for twice a file is needed to read it.
+_MAX_BYTES = 2**30
 _DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
 
@@ -131,12 +131,14 @@ def _attribute(attribute: Any, onnx: Any) -> Any:
 
 def _constant(tensor: Any, onnx: Any) -> ConstantTensor:
     shape = _checked_shape(tuple(tensor.dims))
-    stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
     # Values matter where a shape, an axis or a limit is computed from them; those are small.
     size = prod(shape)
+    if size > MAX_VALUES:
+        return ConstantTensor(shape)
+    stored = any(len(getattr(tensor, field)) for field in _DATA_FIELDS)
     # What lies in another file is not opened.
     elsewhere = tensor.data_location == onnx.TensorProto.EXTERNAL
-    if size > MAX_VALUES or (size and not stored) or elsewhere or tensor.data_type == onnx.TensorProto.STRING:
+    if (size and not stored) or elsewhere or tensor.data_type == onnx.TensorProto.STRING:
         return ConstantTensor(shape)
     return ConstantTensor(shape, onnx.numpy_helper.to_array(tensor))
 
