@@ -108,7 +108,7 @@ def test_the_formula_of_a_genome_computes_what_was_fitted() -> None:
 
 
 def test_held_out_losses_are_those_of_fits_without_each_group() -> None:
-    """One Newton step away is where a fit without the group ends, to a tenth of the rise."""
+    """One Newton step away is where a fit without the group ends, to a twentieth."""
     columns, seconds = table(0.1)
     one = fitted(PLANTED, problem(0.1))
     for number, name in enumerate(np.unique(GROUPS)[:4]):
@@ -119,7 +119,7 @@ def test_held_out_losses_are_those_of_fits_without_each_group() -> None:
         left = {key: values[~kept] for key, values in columns.items()}
         ratio = np.abs(np.log(evaluate(expression, left)[0] / seconds[~kept]))
         exact = np.where(ratio > 0.35, 0.35 * (2 * ratio - 0.35), ratio**2).mean()
-        assert one.cases[number] == pytest.approx(exact, rel=0.1)
+        assert one.cases[number] == pytest.approx(np.sqrt(exact), rel=0.05)
 
 
 def test_a_genome_has_one_form() -> None:
@@ -187,7 +187,7 @@ def test_every_method_finds_a_front(method: str) -> None:
     assert max(sizes) <= 6
     if method in ("evolution", "stepwise"):
         assert {"products_s", "bytes_s", "cache", "is_amd"} <= {spec.name for spec in found.formula_.features}
-        assert found.front_[-1].loss < 6e-4
+        assert found.front_[-1].loss < 0.025
 
 
 def test_only_evolution_begins_with_the_law() -> None:
