@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainlaw.app.answers.facts import OF_MEMORY, Fact, gpu_facts, precision_facts
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
@@ -23,11 +23,13 @@ from trainlaw.app.models.settings import (
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.constants import page_tables
+from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.limits import limits
-from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
@@ -61,32 +63,49 @@ SCRIPT_FILES = (
 _OF_LINKS = frozenset(
     f"{place}_{fact}" for place in ("link", "network") for fact in ("byte_per_s", "s_per_byte", "latency_s")
 )
-# Inputs that are shown only for formulas with a term for them, with the base columns that they set.
-_OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "has_optimizer": ("has_optimizer",),
-    "has_input_copy": ("has_input_copy",),
-    "is_tuned": SETTING_COLUMNS["tuned"],
-    "is_bucketed": ("is_bucketed",),
-    "layout": SETTING_COLUMNS["layout"],
-    "stack": SETTING_COLUMNS["stack"],
-    "compilation": SETTING_COLUMNS["compilation"],
-    "host-launch": SETTING_COLUMNS["host_launch"],
-}
-# Limits by field of the form.
-_LIMITED: Mapping[str, str] = {
-    "batch": "batch",
-    "gpus": "n_gpus",
-    "nodes": "n_nodes",
-    "images": "images",
-    "epochs": "epochs",
-    "price": "price_per_hour",
-    "launch": "host_launch_s",
-}
 # Quantities that the script computes for the table of answers, besides those that `factsOf` gives.
 _TIMES = frozenset(
     {"single_gpu_time_s", "added_s", "is_undefined", "n_nodes", "has_fp32_dense"}
     | {"nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s"}
 )
+
+
+class Field(NamedTuple):
+    """A field of the form, as `fields.toml` has it."""
+
+    label: str
+    kind: str
+    first: str
+    argument: str = ""
+    usual: str = ""
+
+
+FIELDS: Mapping[str, Field] = {name: Field(*row) for name, row in toml_table(__file__, "fields.toml").items()}
+_OF_SEVERAL_OR_EPOCHS = ("gpus", "nodes", "link", "network", "algorithm", "is_bucketed", "epochs")
+
+
+def _optional() -> dict[str, tuple[str, ...]]:
+    """Return the fields that only formulas with a term for them show, and the base columns that they set."""
+    settings = {name: field.argument.removesuffix("_s") for name, field in FIELDS.items()}
+    return {
+        name: SETTING_COLUMNS.get(settings[name], (name,))
+        for name, field in FIELDS.items()
+        if field.kind == "tick" or settings[name] in SETTING_COLUMNS
+    }
+
+
+def offered() -> dict[str, list[str]]:
+    """Return what the lists of the form offer besides their first value."""
+    scopes = {name: link.scope for name, link in links().items() if name != "none"}
+    return {
+        "precision": list(precision_rows()),
+        "layout": list(LAYOUTS),
+        "compilation": list(LAUNCHES_LEFT),
+        "stack": list(STACKS),
+        "link": [name for name, scope in scopes.items() if scope == "node"],
+        "network": [name for name, scope in scopes.items() if scope == "network"],
+        "algorithm": list(ALGORITHMS[1:]),
+    }
 
 
 @cache
@@ -223,21 +242,25 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "perNode": MOST_GPUS_PER_NODE,
         "lacks": REASONS,
         "gpuFacts": list(_gpu_facts(formula)),
-        # The first choice as strings, as form fields and the fragment of a link hold them.
-        "first": json.loads(template_text("page/first.json")),
-        # By field of the form; the field of the launch time is in µs.
+        "first": {name: field.first for name, field in FIELDS.items()},
+        "fieldOf": {
+            field.argument: name
+            for name, field in FIELDS.items()
+            if field.argument and not (formula.scope == FORWARD and name in _OF_SEVERAL_OR_EPOCHS)
+        },
+        # The field of the launch time is in µs.
         "limits": {
-            field: {**vars(limits()[name]), "expected": limits()[name].expected}
-            for field, name in _LIMITED.items()
+            name: {**vars(limits()[field.argument]), "expected": limits()[field.argument].expected}
+            for name, field in FIELDS.items()
+            if field.argument in limits()
         },
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}
             for item in formula.grouped
         ],
-        "optional": list(_OPTIONAL),
+        "optional": list(_optional()),
         "launchesLeft": LAUNCHES_LEFT,
-        "layouts": LAYOUTS,
-        "stacks": STACKS,
+        "offered": offered(),
         "ofPasses": PRECISION_OF_PASSES,
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),
@@ -289,7 +312,7 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
         "ranges": dict(formula.ranges),
         "errors": _errors(formula),
         "titles": list(titles),
-        "known": [field for field, columns in _OPTIONAL.items() if used & {*columns}],
+        "known": [name for name, columns in _optional().items() if used & {*columns}],
         "isForward": is_forward,
         "ofGeneration": {
             gpu.generation: _differing(gpu_facts(formula, gpu), gpu_facts(first, gpu))

@@ -49,7 +49,7 @@ const showRanking = (choice) => {
     .map((gpu) => computed(gpu, { ...choice, usualLaunch: SLOWEST_LAUNCH }))
     .filter(({ seconds }) => Number.isFinite(seconds))
     .sort(order());
-  field("one-host").hidden = choice.launch !== null || !(SLOWEST_LAUNCH > 0);
+  field("one-host").hidden = choice["host-launch"] !== null || !(SLOWEST_LAUNCH > 0);
   field("one-host").textContent = `All on one host, which needs ${duration(SLOWEST_LAUNCH)} per layer.`;
   field("left-out").hidden = !lacking.length;
   field("left-out-title").textContent = `${counted(lacking.length, "GPU")} left out: without what is chosen`;
