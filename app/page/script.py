@@ -33,6 +33,7 @@ from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
+from trainlaw.datasets.spreadsheets.words import meanings
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers.programming import JAVASCRIPT
@@ -58,10 +59,17 @@ SCRIPT_FILES = (
     "page/ranking",
     "page/comparison",
     "page/custom_cnn",
+    "page/runs",
+    "page/files",
     "page/start",
 )
 _OF_LINKS = frozenset(
     f"{place}_{fact}" for place in ("link", "network") for fact in ("byte_per_s", "s_per_byte", "latency_s")
+)
+# Columns of measured runs that change what a time means, and are no fields of the form.
+_ASKED = (
+    *("global_batch", "gpus_per_node", "accumulation", "mode", "timed_parts", "unit", "allocation"),
+    *("flag:amp", "flag:fp16", "flag:bf16", "flag:tf32", "flag:channels_last", "flag:xla", "flag:inductor"),
 )
 # Quantities that the script computes for the table of answers, besides those that `factsOf` gives.
 _TIMES = frozenset(
@@ -108,6 +116,23 @@ def offered() -> dict[str, list[str]]:
     }
 
 
+def _vocabulary() -> dict[str, dict[str, str]]:
+    """Return the words of headings, by what is read of their column, of precisions and of units of time.
+
+    A column that changes what a time means and is no field has the word "asked".
+    """
+    read = {field.argument: name for name, field in FIELDS.items() if field.argument}
+    read |= {name: name for name in ("gpu", "cnn", "network", "time", "input_size_px", "n_classes")}
+    read |= {"batch_per_gpu": "batch", **dict.fromkeys(_ASKED, "asked")}
+    known = {name.replace("_", ""): name for name in read} | {**meanings("heading")}
+    return {
+        "headings": {word: read[name] for word, name in known.items() if name in read},
+        "precisions": {**meanings("value.precision")},
+        # "min" is a minute or a minimum.
+        "seconds": {word: unit for word, unit in meanings("second").items() if float(unit) <= 1},
+    }
+
+
 @cache
 def _made_by(function: str) -> frozenset[str]:
     """Return the names of the quantities that a function of `law.js` makes."""
@@ -121,7 +146,8 @@ def script_of(formula: Formula) -> str:
     Raises InputError where a feature does not follow from the choices on the page.
     """
     laws = {"": formula, **offered_formulas(formula)}
-    return "\n".join(['"use strict";', *_declared(laws), *_files(SCRIPT_FILES)])
+    words = f"const VOCABULARY = {literal(_vocabulary())};"
+    return "\n".join(['"use strict";', *_declared(laws), words, *_files(SCRIPT_FILES)])
 
 
 def module_of(formula: Formula) -> str:

@@ -1,6 +1,4 @@
-// Custom CNNs: the JSON that `trainlaw cnn show NAME --json` prints, dropped or chosen. It is
-// parsed and checked number by number; nothing in it is ever run.
-const MOST_BYTES = 1e6;
+// Custom CNNs: the JSON that `trainlaw cnn show NAME --json` prints, checked number by number.
 const EXPECTED = "expected the JSON that `trainlaw cnn show FILE --json` prints";
 const NAMES_OF_CNN = ["cnn", "cnn_base", "input_size_px", "n_classes"];
 const COUNTS = Object.keys(Object.values(CNNS)[0]).filter((name) => !NAMES_OF_CNN.includes(name));
@@ -41,33 +39,10 @@ const customCnnOf = (text) => {
   };
 };
 const customLabel = ({ cnn, input_size_px, n_classes }) => `${cnn}, ${input_size_px} px, ${n_classes} classes (custom)`;
-const sayOfCustom = (text, isFault) => {
-  field("custom-said").textContent = text;
-  field("custom-said").classList.toggle("fault", isFault);
-};
-const readCustom = async (file) => {
-  try {
-    if (file.size > MOST_BYTES) throw new RangeError(`${EXPECTED}, got ${shown(file.size / 1e6)} MB`);
-    const row = customCnnOf(await file.text());
-    CNNS[customLabel(row)] = row;
-    field("cnn").value = customLabel(row);
-    sayOfCustom(`${row.cnn} was read from ${file.name}; it stays on this page and is not part of a link.`, false);
-    show();
-  } catch (fault) {
-    sayOfCustom(`${file.name}: ${fault instanceof RangeError ? fault.message : "the file cannot be read"}.`, true);
-  }
-};
-const startCustomCnns = () => {
-  field("custom").addEventListener("change", async () => {
-    for (const file of field("custom").files) await readCustom(file);
-    field("custom").value = "";
-  });
-  for (const kind of ["dragover", "dragleave", "drop"])
-    document.addEventListener(kind, (event) => {
-      event.preventDefault();
-      document.body.classList.toggle("dropping", kind === "dragover");
-    });
-  document.addEventListener("drop", async (event) => {
-    for (const file of event.dataTransfer.files) await readCustom(file);
-  });
+const readCustom = (text, file) => {
+  const row = customCnnOf(text);
+  CNNS[customLabel(row)] = row;
+  field("cnn").value = customLabel(row);
+  show();
+  return `${row.cnn} was read from ${file}; it stays on this page and is not part of a link.`;
 };

@@ -129,7 +129,7 @@ window.addEventListener("resize", stick);
 searchable("cnn", cnnGroups, changed);
 searchable("gpu", gpuGroups, changed);
 startComparison();
-startCustomCnns();
+startFiles();
 listen();
 readAddress();
 show();
