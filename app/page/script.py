@@ -173,6 +173,7 @@ def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[s
     lines = {name: _lines(law) for name, law in laws.items()}
     indicators = {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
     base = needed - (_made_by("columnsOf") - {"usual_launch_s"}) - _OF_LINKS - indicators
+    base -= precision_rows()["fp32"].keys()
     tables = page_tables(formula, base, {name for each in lines.values() for name in spoken(each)})
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(base - known)
