@@ -45,10 +45,9 @@ from trainlaw.validate.result import OURS
 from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 
 #: Files of the folder of templates, in the order in which the script needs them.
-MODULE_FILES = ("answers", "page/numbers", "page/law", "page/names", "page/choice", "module")
+MODULE_FILES = ("answers", "page/law", "page/names", "page/choice", "module")
 SCRIPT_FILES = (
     "answers",
-    "page/numbers",
     "page/law",
     "page/names",
     "page/choice",

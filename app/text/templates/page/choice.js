@@ -54,10 +54,7 @@ const lackOf = (gpu, choice) => {
   return choice.gpus > choice.nodes && family && !isThere ? ["link", `${gpu} has no link ${choice.link}.`] : null;
 };
 const faultOf = (choice) => {
-  for (const [id, table] of [
-    ["cnn", CNNS],
-    ["gpu", GPUS],
-  ])
+  for (const [id, table] of Object.entries({ cnn: CNNS, gpu: GPUS }))
     if (!Object.hasOwn(table, choice[id])) return [id, questionOf(id, choice[id])];
   for (const [id, limit] of Object.entries(FORMULA.limits))
     if (choice[id] !== null && !isWithin(limit, choice[id])) return faultOfNumber(id, limit, choice[id]);

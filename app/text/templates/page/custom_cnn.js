@@ -16,16 +16,13 @@ const parsed = (text) => {
 // The row of a CNN; RangeError with one line where the text is anything else.
 const customCnnOf = (text) => {
   const read = parsed(text);
-  if (!isText(entry(read, "cnn")) || !isRecord(entry(read, "counts")))
-    throw new RangeError(`${EXPECTED}, got JSON without “cnn” and “counts”`);
+  const isCnn = isText(entry(read, "cnn")) && isRecord(entry(read, "counts"));
+  refuse(!isCnn, `${EXPECTED}, got JSON without “cnn” and “counts”`);
   for (const name of ["input_size_px", "n_classes"])
-    if (!isWhole(entry(read, name), 1e9)) throw new RangeError(`${EXPECTED}, got no whole number for “${name}”`);
-  const counts = COUNTS.map((name) => [
-    name,
-    entry(entry(read.counts, name), "value") ?? entry(entry(read, "memory"), name),
-  ]);
-  const missing = counts.find(([, value]) => !isCount(value));
-  if (missing) throw new RangeError(`${EXPECTED}, got no number of at least 0 for “${missing[0]}”`);
+    refuse(!isWhole(entry(read, name), 1e9), `${EXPECTED}, got no whole number for “${name}”`);
+  const countOf = (name) => entry(entry(read.counts, name), "value") ?? entry(entry(read, "memory"), name);
+  const counts = COUNTS.map((name) => [name, countOf(name)]);
+  for (const [name, value] of counts) refuse(!isCount(value), `${EXPECTED}, got no number of at least 0 for “${name}”`);
   const notes = entry(read, "notes");
   return {
     cnn: read.cnn,
