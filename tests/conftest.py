@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Deal out whole files, whose tests share what is expensive, in their order; let children be interrupted."""
+    """Deal out whole files, whose tests share what is expensive, in order; let children be interrupted."""
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadfile"
         config.option.loadscopereorder = False

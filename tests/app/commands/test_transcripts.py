@@ -5,8 +5,8 @@
     $ command         and what it prints; [exit 2], and [wrote name] of a file that it wrote or removed
 
 Every transcript has an empty folder. `--overwrite-golden` writes what commands say now: read the difference.
-Held-out errors of the built-in formulas are placeholders such as `{error of built-in}`, and their sentences stand
-on one line, so that a figure of another width breaks none; what else a new formula changes is in `predictions.txt`.
+Held-out errors of the built-in formulas are placeholders such as `{error of built-in}`; their sentences stand
+on one line, which no figure of another width breaks. What else a new formula changes is in `predictions.txt`.
 """
 
 import re
@@ -29,7 +29,7 @@ PART = re.compile(r"^(?=--- |\$ )", re.MULTILINE)
 # The last digits of a float64 depend on the processor and on the version of numpy.
 DIGITS = re.compile(r"\b\d+\.\d{9,}(e[-+]?\d+)?")
 
-# Sentences with held-out errors of a formula, wherever their lines break: over all runs, and of a class of runs.
+# Sentences with held-out errors of a formula, wherever lines break: over all runs, and of a class of runs.
 OVERALL = re.compile(r"(?<=error on held-out GPUs)(\s+)([\d.]+)\s+%")
 OF_CLASS = re.compile(
     r"([\d.]+)\s+%"
