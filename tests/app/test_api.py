@@ -67,6 +67,8 @@ def test_study_writes_a_run_folder(small_table, tmp_path):
     outcome = trainlaw.study(small_table, into=tmp_path / "run", workers=1, **options)
     assert outcome.formula.errors["summary"]["trainlaw"]["macro_gpu_group_mape_percent"] > 0
     assert trainlaw.load_formula(tmp_path / "run").text() == outcome.formula.text()
+    this_run = json.loads((tmp_path / "run" / "provenance.json").read_text())["this_run"]
+    assert (this_run["command"], this_run["workers"]) == ("trainlaw.study", 1)
 
 
 def test_predictions_speak_for_themselves():
