@@ -12,7 +12,7 @@ _CAUSED_BY_VALUES = (
     ArithmeticError,
     AttributeError,
     LookupError,
-    RecursionError,
+    RuntimeError,
     StopIteration,
     TypeError,
     ValueError,

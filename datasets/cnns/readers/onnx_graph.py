@@ -55,14 +55,33 @@ class ConstantTensor:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation: its type, names of inputs and outputs, attributes; what the exporter merged into it."""
+    """One operation as in the file, with the version of the operations and its attributes."""
 
-    operation: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    proto: Any
+    opset: int
     attributes: Mapping[str, Any]
-    name: str
-    merged: str = ""
+
+    @property
+    def operation(self) -> str:
+        """Name of the operation."""
+        return str(self.proto.op_type)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs, "" for one that is left out."""
+        return tuple(self.proto.input)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return tuple(self.proto.output)
+
+    @property
+    def merged(self) -> str:
+        """What the exporter of torch notes of its rewritings."""
+        # Files and packages before ONNX 1.16 have no such notes.
+        notes = getattr(self.proto, "metadata_props", ())
+        return ", ".join(note.value for note in notes if note.key == _REWRITINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +113,15 @@ def load_onnx_graph(path: str | os.PathLike[str]) -> OnnxGraph:
         raise InputError("expected an ONNX model, got one without nodes")
     if len(graph.node) > MAX_LAYERS:
         raise InputError(f"expected at most {MAX_LAYERS} nodes, got {len(graph.node)}")
-    return _graph(graph, onnx)
+    versions = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
+    return _graph(graph, versions[0] if versions else 1, onnx)
 
 
-def _graph(graph: Any, onnx: Any) -> OnnxGraph:
-    nodes = tuple(_node(node, onnx) for node in graph.node)
+def _graph(graph: Any, opset: int, onnx: Any) -> OnnxGraph:
+    nodes = tuple(
+        Node(node, opset, {each.name: _attribute(each, onnx) for each in node.attribute})
+        for node in graph.node
+    )
     constants = {tensor.name: replace(_constant(tensor, onnx), learned=True) for tensor in graph.initializer}
     inputs = {
         value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
@@ -111,13 +134,6 @@ def _graph(graph: Any, onnx: Any) -> OnnxGraph:
     for name in [name for name, shape in inputs.items() if len(shape) != 4 or name in weights]:
         constants[name] = ConstantTensor(_checked_shape(inputs.pop(name)), learned=True)
     return OnnxGraph(nodes, constants, tuple(inputs.items()), tuple(value.name for value in graph.output))
-
-
-def _node(node: Any, onnx: Any) -> Node:
-    attributes = {attribute.name: _attribute(attribute, onnx) for attribute in node.attribute}
-    # Files and packages before ONNX 1.16 have no such notes.
-    merged = [note.value for note in getattr(node, "metadata_props", ()) if note.key == _REWRITINGS]
-    return Node(node.op_type, tuple(node.input), tuple(node.output), attributes, node.name, ", ".join(merged))
 
 
 def _attribute(attribute: Any, onnx: Any) -> Any:
