@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -13,7 +13,6 @@ from trainlaw.datasets.profiler.local_device import measured_device, torch_packa
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile, sibling
 from trainlaw.datasets.profiler.timing import Clock, check_clock
 from trainlaw.formulas.errors import check_name
-from trainlaw.formulas.files.text_files import csv_text, write_text_atomically
 
 #: Columns that a study reads to calibrate a formula: a row per device and precision.
 RATE_COLUMNS = (
@@ -90,10 +89,7 @@ def profile_micro(
     for precision in precisions:
         check_name("precision", precision, MEASURABLE_PRECISIONS)
         set_precision(torch_package(), device, precision)
-    machine, path = MachineFile(out), sibling(out, "rates")
-    rows: dict[tuple[str, str], Mapping[str, object]] = {
-        (row["gpu"], row["precision"]): row for row in RowFile(path, RATE_COLUMNS).rows
-    }
+    machine, file = MachineFile(out), RowFile(sibling(out, "rates"), RATE_COLUMNS)
     for number in threads:
         host = measured_device(device, number, machine)
         if number:
@@ -101,7 +97,6 @@ def profile_micro(
         for precision in precisions:
             rates: AchievedRates = torch_part("torch_micro").achieved_rates(device, precision)
             found = {name: getattr(rates, name) for name in RATE_COLUMNS[2:]}
-            rows[host.gpu, precision] = {"gpu": host.gpu, "precision": precision, **found}
+            file.put({"gpu": host.gpu, "precision": precision, **found}, "gpu", "precision")
             on_rates(host.gpu, rates)
-            write_text_atomically(path, csv_text(RATE_COLUMNS, rows.values()))
-    return path
+    return file.path
