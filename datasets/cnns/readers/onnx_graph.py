@@ -4,15 +4,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from trainlaw.datasets.cnns.graph import MAX_LAYERS
-from trainlaw.formulas.errors import InputError, optional_package, shown
+from trainlaw.datasets.files.table_files import read_as
+from trainlaw.formulas.errors import InputError, optional_package
 from trainlaw.formulas.files.text_files import opened_file
 
-# Where torch's exporter notes which of its rewritings made a node.
-_REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
 MAX_VALUES = 1024
 MAX_RANK = 8
@@ -61,28 +61,6 @@ class Node:
     opset: int
     attributes: Mapping[str, Any]
 
-    @property
-    def operation(self) -> str:
-        """Name of the operation."""
-        return str(self.proto.op_type)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs, "" for one that is left out."""
-        return tuple(self.proto.input)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs."""
-        return tuple(self.proto.output)
-
-    @property
-    def merged(self) -> str:
-        """What the exporter of torch notes of its rewritings."""
-        # Files and packages before ONNX 1.16 have no such notes.
-        notes = getattr(self.proto, "metadata_props", ())
-        return ", ".join(note.value for note in notes if note.key == _REWRITINGS)
-
 
 @dataclass(frozen=True, slots=True)
 class OnnxGraph:
@@ -100,14 +78,11 @@ def load_onnx_graph(path: str | os.PathLike[str]) -> OnnxGraph:
     Raises `InputError` for any other file, `MissingDependencyError` without the package onnx.
     """
     onnx = optional_package("onnx", "cnn")
-    decode_error = optional_package("google.protobuf.message", "cnn").DecodeError
     with opened_file(path, limit_bytes=_MAX_BYTES) as file:
         content = file.read()
     model = onnx.ModelProto()
-    try:
+    with read_as(Path(path), "an ONNX model"):
         model.ParseFromString(content)
-    except (decode_error, RuntimeError) as error:
-        raise InputError(f"expected an ONNX model, got another file ({shown(str(error))})") from None
     graph = model.graph
     if not graph.node:
         raise InputError("expected an ONNX model, got one without nodes")
@@ -129,8 +104,8 @@ def _graph(graph: Any, opset: int, onnx: Any) -> OnnxGraph:
         if value.name not in constants
     }
     # Weights may be declared as inputs without values: those that are not images or are used as weights.
-    seen_as_data = {node.inputs[0] for node in nodes if node.inputs}
-    weights = {name for node in nodes for name in node.inputs[1:]} - seen_as_data
+    seen_as_data = {node.input[0] for node in graph.node if node.input}
+    weights = {name for node in graph.node for name in node.input[1:]} - seen_as_data
     for name in [name for name, shape in inputs.items() if len(shape) != 4 or name in weights]:
         constants[name] = ConstantTensor(_checked_shape(inputs.pop(name)), learned=True)
     return OnnxGraph(nodes, constants, tuple(inputs.items()), tuple(value.name for value in graph.output))

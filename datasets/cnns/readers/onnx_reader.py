@@ -77,6 +77,8 @@ class NodeCall:
         }
 
 
+# Where torch's exporter notes which of its rewritings made a node.
+_REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 Operation = Callable[[NodeCall], Argument | tuple[Tensor, ...]]
 
 
@@ -328,7 +330,7 @@ class _Reader:
             self._values[label] = self._tracer.input(self._input_shape(label, sides))
         for node in self._graph.nodes:
             with foreign_faults(
-                f"node {shown(node.proto.name or node.outputs[0])} ({shown(node.operation)})"
+                f"node {shown(node.proto.name or node.proto.output[0])} ({shown(node.proto.op_type)})"
             ):
                 self._follow(node)
         outputs = [self._values.get(label) for label in self._graph.outputs]
@@ -346,28 +348,28 @@ class _Reader:
         return [batch or 1, channels, *image]
 
     def _follow(self, node: Node) -> None:
-        absent = [label for label in node.inputs if label and label not in self._values]
+        absent = [label for label in node.proto.input if label and label not in self._values]
         if absent:
             raise InputError(f"reads {shown(absent[0])}, which no earlier node produces")
-        arguments = [self._values[label] if label else None for label in node.inputs]
+        arguments = [self._values[label] if label else None for label in node.proto.input]
         constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
         results: Sequence[Value | None]
-        if node.operation == "Constant":
+        if node.proto.op_type == "Constant":
             results = (_constant_of(node),)
-        elif node.operation == "Shape" and arguments[0] is not None:
+        elif node.proto.op_type == "Shape" and arguments[0] is not None:
             # A shape is known even where the data are not.
             part = slice(node.attributes.get("start"), node.attributes.get("end"))
             results = (ConstantTensor.of(np.array(arguments[0].shape, dtype=np.int64)[part]),)
         elif not any(isinstance(argument, Tensor) for argument in arguments):
             results = (constant_result(node, constants),)
-        elif node.operation in OPERATIONS:
-            made = OPERATIONS[node.operation](NodeCall(self._tracer, node, arguments))
+        elif node.proto.op_type in OPERATIONS:
+            made = OPERATIONS[node.proto.op_type](NodeCall(self._tracer, node, arguments))
             results = made if isinstance(made, tuple) else (made,)
-            if node.operation in {"Conv", "ConvTranspose"} and _is_folded(node):
+            if node.proto.op_type in {"Conv", "ConvTranspose"} and _is_folded(node):
                 self._folded += [value.layer for value in results if isinstance(value, Tensor)]
         else:
-            raise InputError(f"operation {shown(node.operation)} is not supported")
-        known = zip(node.outputs, results, strict=False)
+            raise InputError(f"operation {shown(node.proto.op_type)} is not supported")
+        known = zip(node.proto.output, results, strict=False)
         self._values.update({label: value for label, value in known if value is not None})
 
 
@@ -382,5 +384,8 @@ def _is_folded(node: Node) -> bool:
     """Return whether an exporter of torch notes that it folded, or named weight or bias as it then does."""
     # The older exporter numbers a folded weight; the newer one noted nothing at first, and named the new bias
     # after the weight.
-    weight, bias = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else ""
-    return "FuseBatchNorm" in node.merged or weight.startswith("onnx::Conv") or bias == f"{weight}_bias"
+    weight, bias, *_ = *node.proto.input[1:3], ""
+    # Files and packages before ONNX 1.16 have no such notes.
+    notes = {note.key: note.value for note in getattr(node.proto, "metadata_props", ())}
+    is_noted = "FuseBatchNorm" in notes.get(_REWRITINGS, "")
+    return is_noted or weight.startswith("onnx::Conv") or bias == f"{weight}_bias"

@@ -23,7 +23,9 @@ _COMPUTED = _KEEPING_WEIGHTS | frozenset(
 def result_shapes(node: Node, arguments: Sequence[Argument]) -> tuple[tuple[int, ...], ...]:
     """Return the shape of each result of a node by the rules of its operation; InputError without one."""
     onnx = optional_package("onnx", "cnn")
-    named = {name: value for name, value in zip(node.inputs, arguments, strict=True) if value is not None}
+    named = {
+        name: value for name, value in zip(node.proto.input, arguments, strict=True) if value is not None
+    }
     known = {name: values for name, value in named.items() if (values := _values(value)) is not None}
     types = {
         name: onnx.helper.make_tensor_type_proto(_type(value, onnx), value.shape)
@@ -31,7 +33,7 @@ def result_shapes(node: Node, arguments: Sequence[Argument]) -> tuple[tuple[int,
     }
     data = {name: onnx.numpy_helper.from_array(values) for name, values in known.items()}
     try:
-        schema = onnx.defs.get_schema(node.operation, node.opset, "")
+        schema = onnx.defs.get_schema(node.proto.op_type, node.opset, "")
         found = onnx.shape_inference.infer_node_outputs(schema, node.proto, types, data)
     except (
         onnx.checker.ValidationError,
@@ -39,7 +41,7 @@ def result_shapes(node: Node, arguments: Sequence[Argument]) -> tuple[tuple[int,
         onnx.shape_inference.InferenceError,
     ) as error:
         raise InputError(f"its result has no shape: {shown(str(error), 160)}") from None
-    shapes = [found[name].tensor_type.shape if name in found else None for name in node.outputs]
+    shapes = [found[name].tensor_type.shape if name in found else None for name in node.proto.output]
     sides = [[side.dim_value for side in shape.dim] if shape else [0] for shape in shapes]
     if any(0 in each for each in sides):
         raise InputError("its result has no known shape, or no elements")
@@ -58,21 +60,23 @@ def _type(value: Argument, onnx: Any) -> int:
 
 def constant_result(node: Node, arguments: Sequence[ConstantTensor]) -> ConstantTensor:
     """Return the result of an operation on constants; raises `InputError` if it cannot be computed."""
-    if node.operation not in _COMPUTED:
-        raise InputError(f"operation {node.operation} on constants is not supported")
+    if node.proto.op_type not in _COMPUTED:
+        raise InputError(f"operation {node.proto.op_type} on constants is not supported")
     first, (shape,) = arguments[0], result_shapes(node, arguments)
-    if node.operation in _KEEPING_WEIGHTS and first.values is None:
+    if node.proto.op_type in _KEEPING_WEIGHTS and first.values is None:
         return ConstantTensor(shape, learned=first.learned)
     if prod(shape) > MAX_VALUES:
-        raise InputError(f"operation {node.operation}: expected a small constant, got one of shape {shape}")
-    if node.operation in _VIEWS:
+        raise InputError(
+            f"operation {node.proto.op_type}: expected a small constant, got one of shape {shape}"
+        )
+    if node.proto.op_type in _VIEWS:
         return ConstantTensor(shape, first.array().reshape(shape), first.learned)
     for attribute in node.attributes.values():
         if isinstance(attribute, ConstantTensor):
             # Without values here, they lie in another file, which is not opened.
             attribute.array()
     evaluator = optional_package("onnx.reference", "cnn").ReferenceEvaluator
-    given = {name: each.array() for name, each in zip(node.inputs, arguments, strict=True)}
+    given = {name: each.array() for name, each in zip(node.proto.input, arguments, strict=True)}
     with np.errstate(all="ignore"):
         (result,) = evaluator(node.proto, opsets={"": node.opset}).run(None, given)
     return ConstantTensor.of(result)

@@ -93,7 +93,7 @@ def limits(monkeypatch):
 def test_a_file_of_the_largest_size_is_read(write, limits):
     limits(MAX_BYTES=8)
     assert read_table_file(write("a,b\n1,2\n"))["b"].tolist() == [2]
-    with pytest.raises(InputError, match="at most 8 bytes in .*, got 9"):
+    with pytest.raises(InputError, match=r"at most 8 bytes in .*, got 9"):
         read_table_file(write("a,b\n1,23\n"))
     with pytest.raises(InputError, match="got an empty file"):
         read_table_file(write(""))
