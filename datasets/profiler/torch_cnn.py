@@ -178,20 +178,12 @@ _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
         layer, functional.max_pool2d, functional.adaptive_max_pool2d, float("-inf")
     ),
     "average_pool": lambda layer: _pool(layer, functional.avg_pool2d, functional.adaptive_avg_pool2d, 0.0),
-    "relu": _plain(nn.ReLU),
-    "relu6": _plain(nn.ReLU6),
+    **{
+        kind: _plain(FunctionLayer, getattr(functional, kind))
+        for kind in "relu relu6 elu selu gelu silu mish tanh softplus hardswish sigmoid hardsigmoid".split()
+    },
     "leaky_relu": _plain(nn.LeakyReLU, 0.1),
     "prelu": lambda layer: nn.PReLU(max(layer.vector_parameters, 1)),
-    "elu": _plain(nn.ELU),
-    "selu": _plain(nn.SELU),
-    "gelu": _plain(nn.GELU),
-    "silu": _plain(nn.SiLU),
-    "mish": _plain(nn.Mish),
-    "tanh": _plain(nn.Tanh),
-    "softplus": _plain(nn.Softplus),
-    "hardswish": _plain(nn.Hardswish),
-    "sigmoid": _plain(nn.Sigmoid),
-    "hardsigmoid": _plain(nn.Hardsigmoid),
     "softmax": _plain(nn.Softmax, dim=1),
     "add": _plain(FunctionLayer, lambda *inputs: reduce(operator.add, inputs)),
     "multiply": _plain(FunctionLayer, lambda *inputs: reduce(operator.mul, inputs)),
