@@ -223,7 +223,7 @@ def make_front_problem(
     plain = [_plain(part, columns, len(seconds)) for part in (space.base, space.floor, space.after)]
     given = np.ones(len(seconds)) if weight is None else np.asarray(weight, dtype=np.float64)
     weight = _by_group(given, groups)
-    rows = _rows(amounts * space.scale, numbers, [*plain, np.log(seconds), weight], groups)
+    rows = _rows(amounts * space.scale, space.sides, numbers, [*plain, np.log(seconds), weight], groups)
     return FrontProblem(space, rows, _supported(rows), _usable(rows), _reference(rows))
 
 
@@ -247,7 +247,13 @@ def _by_group(weight: Floats, labels: NDArray[Any]) -> Floats:
     return np.asarray(weight / sums[places] / len(sums))
 
 
-def _rows(amounts: Floats, numbers: Floats, by_row: Sequence[Floats], labels: NDArray[Any]) -> FrontRows:
+def _rows(
+    amounts: Floats,
+    sides: NDArray[np.int64],
+    numbers: Floats,
+    by_row: Sequence[Floats],
+    labels: NDArray[Any],
+) -> FrontRows:
     """Return the observations sorted by group, and within it by cell of equal numbers.
 
     by_row : base, floor, after, target and weight, each (n_rows,).
@@ -259,6 +265,7 @@ def _rows(amounts: Floats, numbers: Floats, by_row: Sequence[Floats], labels: ND
     base, floor, after, target, weight = (part[order] for part in by_row)
     return FrontRows(
         np.ascontiguousarray(amounts[:, order]),
+        sides,
         np.ascontiguousarray(cells[1:]),
         cell.ravel()[order],
         base,

@@ -63,6 +63,7 @@ RECIPES = (
         {"of": "layers"},
         is_quick=True,
     ),
+    Recipe("convolution", "study", "convolution.json", {"of": "layer-times"}, is_quick=True),
     Recipe(
         "pairs",
         "pairs",
