@@ -22,12 +22,11 @@ from trainlaw.formulas import (
     ScoredFormula,
     Variable,
     complexity,
-    constants,
     evaluate,
     tidy,
     variables,
 )
-from trainlaw.formulas.algebra.expression import nodes, rebuilt
+from trainlaw.formulas.algebra.expression import rebuilt
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
@@ -91,9 +90,8 @@ def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem
             lambda: problem.machine.fits_end,
         )
     expression = _without_magnitudes(tidy(expression), problem.grammar.positive)
+    length = code_length(held_out, expression, problem)
     size = complexity(expression)
-    names = [node for node in nodes(expression) if isinstance(node, Variable)]
-    length = code_length(held_out, size, len(names), constants(expression), problem)
     return Candidate(expression, loss, size, held_out, length, explodes(expression, problem))
 
 
