@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import SQUARES, make_rows
-from trainlaw.evolve.search.description import code_length, formula_length
+from trainlaw.evolve.search.description import LEAST_LOSS, code_length, formula_length
 from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.trees import nodes_of, to_expression
@@ -34,7 +35,7 @@ _MOST_ROWS, _MOST_FUNCTIONS = 300, 150
 # A search of fewer formulas is over sooner.
 _LEAST_EVALUATIONS = 1_000
 # Products that are tried as the next term of a sum, sums that go on, terms of a sum, and steps of a fit.
-_TRIED, _KEPT, _MOST_TERMS, _STEPS = 10, 4, 5, 20
+_TRIED, _KEPT, _MOST_TERMS, _STEPS = 10, 6, 5, 20
 # What may be around a sum, and what the sum then has to be.
 _AROUND: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "": np.positive,
@@ -148,6 +149,8 @@ class _Pursuit:
             shortest = best[0][0]
             found += [tree for _, tree in best]
             wholes = [to_expression(tree) for _, tree in best]
+            if best[0][1].loss < LEAST_LOSS:
+                break
             kept = [whole.arguments[-1] if around else whole for whole in wholes]
             rests = [target - _AROUND[around](evaluate(whole, self.columns)[0]) for whole in wholes]
         return found
@@ -161,12 +164,13 @@ class _Pursuit:
     def _fitted(self, wholes: list[Expression]) -> list[tuple[float, Individual]]:
         """Return the fitted formulas of the shortest codes, with these, shortest first."""
         problem = self.problem
-        made = (nodes_of(whole, problem.grammar.target, problem.grammar) for whole in dict.fromkeys(wholes))
+        made = (nodes_of(whole, problem.grammar.target, problem.grammar) for whole in wholes)
         trees = [Individual(tree) for tree in made if tree and len(tree) <= problem.settings.node_limit]
         fitted = [tree for tree in problem.fit(trees, _STEPS, start=False) if math.isfinite(tree.loss)]
-        lengths = [code_length([tree.loss], to_expression(tree), problem) for tree in fitted]
-        order = sorted(range(len(fitted)), key=lengths.__getitem__)[:_KEPT]
-        return [(lengths[place], fitted[place]) for place in order]
+        # The same formula in another order has the same loss.
+        different = {f"{tree.loss:.6g}": tree for tree in reversed(fitted)}.values()
+        found = [(code_length([tree.loss], to_expression(tree), problem), tree) for tree in different]
+        return sorted(found, key=itemgetter(0))[:_KEPT]
 
 
 def _inside(around: str, whole: Expression) -> Expression:
