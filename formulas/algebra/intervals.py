@@ -71,7 +71,7 @@ def rising_from_zero(function: Callable[[float], float]) -> Callable[[Interval],
     def rule(a: Interval) -> Interval:
         if a.high < 0:
             return EMPTY
-        return outward(function(max(a.low, 0.0)), function(a.high), a.total and a.low >= 0)
+        return outward(function(max(0.0, a.low)), function(a.high), a.total and a.low >= 0)
 
     return rule
 
@@ -188,10 +188,10 @@ def power(a: Interval, b: Interval) -> Interval:
     """Return a**b; a negative base is total only where the exponent is one whole number."""
     is_fixed = b.low == b.high
     is_whole = is_fixed and float(b.low).is_integer()
-    parts = [_power_range(max(a.low, 0.0), a.high, b)] if a.high >= 0 else []
+    parts = [_power_range(max(0.0, a.low), a.high, b)] if a.high >= 0 else []
     # Below zero a fixed exponent that is no whole number gives nothing at all.
     if a.low < 0 and (is_whole or not is_fixed):
-        least, most = _power_range(max(-a.high, 0.0), -a.low, b)
+        least, most = _power_range(max(0.0, -a.high), -a.low, b)
         is_odd = is_whole and b.low % 2 == 1
         parts.append((-most if is_odd or not is_whole else least, -least if is_odd else most))
     known = [part for part in parts if not math.isnan(part[0])]
