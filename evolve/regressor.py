@@ -169,8 +169,7 @@ class FormulaRegressor(SklearnRegressor):
                 f"{len(self.features_)} features as input"
             )
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
-        values = np.broadcast_to(formula.predict(named), columns.shape[0]).copy()
-        return self._as_output(values, X, self.target_.name)
+        return np.broadcast_to(formula.predict(named), columns.shape[0]).copy()
 
     @property
     def equations_(self) -> Any:

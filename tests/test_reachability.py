@@ -23,7 +23,6 @@ LIBRARY = {
     "gpu_table": "all GPUs as a data frame, for scripts",
     "FormulaRegressor.equations_": "the front of an estimator as a data frame",
     "PartCompiler.compile_extra": "what numba calls",
-    "SklearnRegressor.set_output": "what scikit-learn calls",
     "FrontSearch.of_size": "a formula of a front, for scripts",
     "searched_formula": "what `tools.builtin` calls",
 }

@@ -130,15 +130,6 @@ def test_fields_of_the_settings_are_searched_by_their_names():
     assert FormulaRegressor().set_params(settings=SMALL, max_nodes=5).settings.max_nodes == 5
 
 
-def test_predictions_are_a_series_where_pandas_is_chosen():
-    base = pytest.importorskip("sklearn.base")
-    table = pd.DataFrame({"mass": [1.0, 2.0, 3.0, 5.0]}, index=list("abcd"))
-    estimator = base.clone(FormulaRegressor(settings=SMALL).set_output(transform="pandas"))
-    found = estimator.fit(table, 2.0 * table["mass"]).predict(table)
-    assert found.name == "y" and found.index.tolist() == list("abcd")
-    assert isinstance(estimator.set_output(transform="default").predict(table), np.ndarray)
-
-
 def test_a_column_vector_is_a_target_with_a_warning():
     with pytest.warns(match="column-vector"):
         assert target_vector(np.ones((3, 1)), 3).shape == (3,)
