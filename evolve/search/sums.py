@@ -6,9 +6,10 @@ fitted with all its constants, and the shortest descriptions go on. The search b
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from operator import itemgetter
 
 import numpy as np
@@ -98,28 +99,38 @@ def first_sums(problem: Problem) -> list[Individual]:
     few = make_rows(columns, y, rows.scale[picked], rows.weight[picked], case, logarithmic=False)
     named = dict(zip([spec.name for spec in problem.features], columns, strict=True))
     small = replace(problem, rows=few, all_rows=None)
-    functions = _functions(named, small)
-    search = _Pursuit(small, named, y, functions, functions.times(functions))
-    around = (name for name in _AROUND if not name or (name in settings.offered and np.all(y > 0.0)))
-    return [tree for name in around for tree in search.sums(name)]
+    found: list[Individual] = []
+    # What overflows somewhere is not valid, and goes with nothing.
+    with np.errstate(all="ignore"):
+        functions = _functions(named, small)
+        search = _Pursuit(small, named, y, functions, functions.times(functions))
+        for around in _AROUND:
+            is_possible = not around or (around in settings.offered and np.all(y > 0.0))
+            if is_possible and not any(tree.loss < LEAST_LOSS for tree in found):
+                found += search.sums(around)
+    return found
 
 
 def _functions(columns: Mapping[str, NDArray[np.float64]], problem: Problem) -> _Products:
-    """Return the functions of single features that are valid on every row."""
-    found, values = [], []
+    """Return functions of single features, (n_rows,) each: of all features the simplest first."""
+    usable = dict(islice(_usable(columns, problem.settings.offered), _MOST_FUNCTIONS))
+    lengths = np.array([formula_length(each, problem) for each in usable])
+    return _Products([*usable], np.array([*usable.values()], np.float32), lengths)
+
+
+def _usable(
+    columns: Mapping[str, NDArray[np.float64]], offered: Collection[str]
+) -> Iterator[tuple[Expression, NDArray[np.float64]]]:
+    """Yield the functions that the operators allow and that are valid on every row, with their values."""
     scanned = [(wave, size) for wave, sizes in _SCANNED.items() for size in sizes]
-    texts = [*_PLAIN, *(f"{wave}({size!r} / {{span}} * {{x}})" for wave, size in scanned)]
-    for text in texts:
+    for text in (*_PLAIN, *(f"{wave}({size!r} / {{span}} * {{x}})" for wave, size in scanned)):
         for name, column in columns.items():
             span = float(np.ptp(column)) or 1.0
             expression = fold_constants(parse_text(text.format(x=quote_name(name), span=repr(span))))
-            computed, valid = evaluate(expression, columns)
+            values, valid = evaluate(expression, columns)
             used = {node.operator for node in nodes(expression) if isinstance(node, Apply)}
-            if np.all(valid) and used <= {*problem.settings.offered}:
-                found.append(expression)
-                values.append(computed.astype(np.float32))
-    found, values = found[:_MOST_FUNCTIONS], values[:_MOST_FUNCTIONS]
-    return _Products(found, np.array(values), np.array([formula_length(each, problem) for each in found]))
+            if np.all(valid) and used <= {*offered}:
+                yield expression, values
 
 
 @dataclass(frozen=True)
@@ -135,7 +146,7 @@ class _Pursuit:
     def sums(self, around: str) -> list[Individual]:
         """Return fitted sums of one term and more, each inside the operator `around` unless that is empty."""
         target = _AROUND[around](self.y)
-        kept = [Constant(float(target.mean()))]
+        kept: list[Expression] = [Constant(float(target.mean()))]
         rests, found, shortest = [target - target.mean()], [], math.inf
         for _ in range(_MOST_TERMS):
             grown = [
@@ -151,7 +162,7 @@ class _Pursuit:
             wholes = [to_expression(tree) for _, tree in best]
             if best[0][1].loss < LEAST_LOSS:
                 break
-            kept = [whole.arguments[-1] if around else whole for whole in wholes]
+            kept = [_inner(whole) if around else whole for whole in wholes]
             rests = [target - _AROUND[around](evaluate(whole, self.columns)[0]) for whole in wholes]
         return found
 
@@ -171,6 +182,10 @@ class _Pursuit:
         different = {f"{tree.loss:.6g}": tree for tree in reversed(fitted)}.values()
         found = [(code_length([tree.loss], to_expression(tree), problem), tree) for tree in different]
         return sorted(found, key=itemgetter(0))[:_KEPT]
+
+
+def _inner(whole: Expression) -> Expression:
+    return whole.arguments[-1] if isinstance(whole, Apply) else whole
 
 
 def _inside(around: str, whole: Expression) -> Expression:
