@@ -45,7 +45,7 @@ def survived(
 def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) -> Forest:
     """Return the children of parents, pair by pair, by the search's operators.
 
-    A child without the required structure is made again, and becomes its first parent in the end.
+    A child without the required structure is made again; where no attempt gives one, it is its first parent.
     """
     # Few parents are chosen many times.
     identities = np.fromiter(map(id, chosen), np.int64, len(chosen))

@@ -2,7 +2,7 @@
 
 A law of textbooks is often such a sum, perhaps in an exponential or a reciprocal. Of many products those that
 go best with what is left are tried as the next term (matching pursuit: Mallat and Zhang, 1993), each sum is
-fitted with all its constants, and the shortest descriptions go on. The search begins with what is found.
+fitted with all its constants, and the shortest descriptions are kept. The search begins with these.
 """
 
 import math
@@ -35,7 +35,7 @@ _SCANNED = {
 _MOST_ROWS, _MOST_FUNCTIONS = 300, 150
 # A search of fewer formulas is over sooner.
 _LEAST_EVALUATIONS = 1_000
-# Products that are tried as the next term of a sum, sums that go on, terms of a sum, and steps of a fit.
+# Products that are tried as the next term of a sum, sums that are kept, terms of a sum, and steps of a fit.
 _TRIED, _KEPT, _MOST_TERMS, _STEPS = 10, 6, 5, 20
 # What may be around a sum, and what the sum then has to be.
 _AROUND: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
@@ -57,7 +57,7 @@ class _Products:
     def unit(self) -> NDArray[np.float32]:
         """The values with mean 0 and length 1."""
         centred = self.values - self.values.mean(axis=1, keepdims=True)
-        return np.asarray(centred / np.linalg.norm(centred, axis=1, keepdims=True).clip(1e-30))
+        return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-30))
 
     def best(self, rest: NDArray[np.float64], count: int) -> "_Products":
         """Return those by which the description of the rest of a target, (n_rows,), is shortest."""
