@@ -88,26 +88,6 @@ def test_dense_layers_see_flat_input_or_channels_last():
     assert made == [("linear", 35), ("concat", 0), ("dense", 4480)]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "shape", "message"),
-    [
-        ("max_pool2d", [2, 2, 0, 2], SHAPE, "dilated"),
-        ("mean", [1], SHAPE, "height and width"),
-        ("getitem", [None], (6, 8, 8), "cannot follow one"),
-        ("pad", [(0, 0, 0, 0, 1, 1)], SHAPE, "height and width only"),
-        ("reshape", [], (2, 7), "cannot become"),
-        ("linear", [weight(5, 8), None], SHAPE, "channels last"),
-        ("permute", [(1, 0, 2, 3)], SHAPE, "keeps the batch"),
-        ("transpose", [0, 1], SHAPE, "keeps the batch"),
-        ("narrow", [0, 0, 1], (1, 6, 8, 8), "cannot follow one"),
-        ("interpolate", [], (2, 6, 70_000, 8), "pixels a side"),
-    ],
-)
-def test_what_cannot_be_followed_is_refused(name, arguments, shape, message):
-    with pytest.raises(InputError, match=message):
-        follow(name, arguments, shape)
-
-
 def test_a_negative_padding_cuts_pixels_off():
     layers, (made,) = follow("pad", [(-1, 1, -1, 1)], SHAPE)
     assert [layer.kind for layer in layers] == ["slice", "pad"]
@@ -135,24 +115,6 @@ def test_a_convolution_along_the_channels_is_a_scale():
     assert "along channels" in tracer.notes[0]
     with pytest.raises(InputError, match="keeps its length"):
         OPERATIONS["conv1d"](ModuleCall(tracer, [means, weight(1, 1, 3)], {}, (2, 1, 4)))
-
-
-def test_joins_that_do_not_fit():
-    tracer = GraphTracer()
-    image = tracer.input(SHAPE)
-    flat = tracer.flatten(image)
-    with pytest.raises(InputError, match="channel axis"):
-        tracer.concat([image, image], 2)
-    with pytest.raises(InputError, match="channel axis"):
-        tracer.concat([image, flat], 1)
-    with pytest.raises(InputError, match="from the input"):
-        OPERATIONS["cat"](ModuleCall(tracer, [[image, weight(2, 1, 8, 8)], 1], {}, (2, 7, 8, 8)))
-    with pytest.raises(InputError, match="cannot follow one"):
-        tracer.slice(flat, (2, 10))
-    with pytest.raises(InputError, match="channels first"):
-        tracer.conv(flat, 3, 1)
-    with pytest.raises(InputError, match="expected an image of 6 channels"):
-        tracer.global_pool(flat, "max_pool")
 
 
 def test_without_torch_one_line_names_the_extra(monkeypatch):
