@@ -22,6 +22,7 @@ LIBRARY = {
     "Prediction.images_per_second": "of the answer of `trainlaw.predict`",
     "gpu_table": "all GPUs as a data frame, for scripts",
     "FormulaRegressor.equations_": "the front of an estimator as a data frame",
+    "Law.plot": "for notebooks",
     "PartCompiler.compile_extra": "what numba calls",
     "FrontSearch.of_size": "a formula of a front, for scripts",
     "searched_formula": "what `tools.builtin` calls",
