@@ -78,7 +78,8 @@ class _Products:
         """Yield each with the weight that fits the rest of a target, (n_rows,), best."""
         for expression, values in zip(self.expressions, self.values.astype(np.float64), strict=True):
             centred = values - values.mean()
-            yield _times(Constant(float(centred @ rest / max(centred @ centred, 1e-300))), expression)
+            weight = float(centred @ rest) / max(float(centred @ centred), 1e-300)
+            yield _times(Constant(weight), expression)
 
 
 def _times(one: Expression, other: Expression) -> Expression:
