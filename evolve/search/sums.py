@@ -61,7 +61,9 @@ class _Products:
 
     def best(self, rest: NDArray[np.float64], count: int) -> "_Products":
         """Return those by which the description of the rest of a target, (n_rows,), is shortest."""
-        part = (self.unit @ (rest / max(np.linalg.norm(rest), 1e-300)).astype(np.float32)).astype(np.float64)
+        part = (self.unit @ (rest / max(float(np.linalg.norm(rest)), 1e-300)).astype(np.float32)).astype(
+            np.float64
+        )
         left = 0.5 * rest.size * np.log(np.maximum(1.0 - np.nan_to_num(part) ** 2, 1e-6))
         places = np.argsort(left + self.lengths, kind="stable")[:count]
         return _Products([self.expressions[i] for i in places], self.values[places], self.lengths[places])
