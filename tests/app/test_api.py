@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import trainlaw
 from click.testing import CliRunner
-from sklearn.base import clone
 from trainlaw.app.api import Law
 from trainlaw.app.cli import app
 from trainlaw.datasets import load
@@ -226,6 +225,8 @@ def test_runs_in_a_frame_calibrate_as_in_a_file():
 
 
 def test_settings_of_a_search_are_keywords():
+    from sklearn.base import clone  # which takes seconds, and would in each worker
+
     search = trainlaw.FormulaRegressor(evaluations=300, random_seed=4)
     assert (
         search.settings.evaluations == 300
