@@ -265,7 +265,7 @@ def _texts(
         raise InputError(f"--explain: expected one configuration, got {len(predictions)}; use --json")
     counted(len(predictions))
     if ranking.all_gpus:
-        rates = [row.samples_per_second for row in predictions]
+        rates = [row.images_per_second for row in predictions]
         predictions = [predictions[row] for row in fastest_first(rates)]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
     line = formula_line(*said)

@@ -154,7 +154,7 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     ]
     if training is not None:
         columns["training"] = [show_hours(row.number("training_h")) for row in predictions]
-    columns["images/s"] = [show_number(row.samples_per_second) for row in predictions]
+    columns["images/s"] = [show_number(row.images_per_second) for row in predictions]
     if any(notes := [_note(row) for row in predictions]):
         columns["notes"] = notes
     if shared.get("GPUs") == "1":
