@@ -1,8 +1,6 @@
 """The Python facade: study, predict, plan, list, load, calibrate and export, as `trainlaw.study`, ..."""
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
@@ -184,9 +182,7 @@ def predict(
     are_single(settings)
     usual = stated(setup_for(chosen, DEFAULT_SETUP))
     blocks, rows, index = asked_runs(cnn, gpu, batch, settings, usual)
-    with _without_collection():
-        tables = [*predicted_blocks(chosen, blocks, scaling, explain=say)]
-    table = pd.concat(tables, ignore_index=True)
+    table = pd.concat([*predicted_blocks(chosen, blocks, scaling, explain=say)], ignore_index=True)
     repeats = len(rows) != len(table) or (rows != np.arange(len(rows))).any()
     return (table.take(rows) if repeats else table).set_axis(index)
 
@@ -279,18 +275,6 @@ def predict_many(
     blocks, rows, _ = asked_runs(cnn, gpu, batch, settings, usual)
     scaling = formula_of(SCALING_FORMULA)
     return np.concatenate([run_seconds(chosen, runs, scaling) for runs in blocks])[rows]
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Create many objects without a search for circles among them, of which there are none."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _formula_for(formula: Formula | str | Path | None, settings: Mapping[str, object]) -> Formula:

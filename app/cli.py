@@ -53,13 +53,12 @@ class _CommandLine(CommandGroup):
         """Run the chosen command."""
         try:
             return super().invoke(ctx)
-        except click.exceptions.NoArgsIsHelpError:
-            raise
-        except click.UsageError as error:
+        except (click.exceptions.Exit, click.ClickException) as error:
+            is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
+            if is_help or not isinstance(error, click.UsageError):
+                raise
             _report(usage_text(error))
             raise click.exceptions.Exit(_EXIT_INPUT) from None
-        except (click.exceptions.Exit, click.ClickException):
-            raise
         except BrokenPipeError:
             # The reader of a pipe went away (`trainlaw cnn list | head`): nothing is wrong.
             sys.stderr.close()
