@@ -3,7 +3,6 @@
 import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
-from math import isfinite
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from trainlaw.app.answers.printed import printed_lines, spoken
@@ -12,11 +11,10 @@ from trainlaw.app.exports.program_model import (
     OF_ARGUMENTS,
     OF_SERVER,
     PEAK,
-    NamedCnn,
-    NamedGpu,
     NamedModel,
     definition,
     named_model,
+    number,
 )
 from trainlaw.app.models.lookup_tables import name_tables
 from trainlaw.app.text.html import template_text
@@ -69,8 +67,6 @@ def named_program(formula: Formula) -> str:
         "level_percent": f"{100 * LEVEL:g}",
         **(_OF_PASSES if formula.scope == FORWARD else _OF_ITERATIONS),
         "model": model,
-        "gpu_lines": list(map(_gpu_line, model.gpus)),
-        "cnn_lines": _cnn_lines(model.cnns),
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
         "arguments": OF_ARGUMENTS,
         "reasons": REASONS,
@@ -107,23 +103,10 @@ def _rendered(values: Mapping[str, object]) -> str:
         "listed": _listed,
         "texts": lambda items: ", ".join(map(repr, items)),
         "wrapped": _wrapped,
-        "number": _number,
-        "numbers": lambda items: ", ".join(map(_number, items)),
+        "number": number,
+        "numbers": lambda items: ", ".join(map(number, items)),
     }
     return environment.get_template("named.py.jinja").render(**values)
-
-
-def _number(value: float | None) -> str:
-    """Return the shortest number that reads back exactly; whole numbers without a point."""
-    if value is None or not isfinite(value):
-        return "nan"
-    whole = str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
-    short = f"{value:g}"
-    return short if float(short) == value and len(short) < len(whole) else whole
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return " ".join(map(_number, values))
 
 
 def _named_tables(kind: str) -> Mapping[str, object]:
@@ -137,22 +120,6 @@ def _named_tables(kind: str) -> Mapping[str, object]:
     lines = ["|".join((name, ";".join(texts), ";".join(spelled))) for name, texts, spelled in rows]
     loose = ["|".join((key, ";".join(names))) for key, *names in tables.loose]
     return {**vars(tables), "lines": lines, "loose": loose}
-
-
-def _gpu_line(gpu: NamedGpu) -> str:
-    """Return name, vendor, generation, 1 if it is new, usual precision, what it lacks, links, and numbers."""
-    lacks, newest = ";".join(gpu.lacks), ";".join(f"{name}:{each}" for name, each in gpu.newest_links.items())
-    texts = (gpu.name, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks, newest)
-    return "|".join((*texts, _numbers(gpu.values)))
-
-
-def _cnn_lines(cnns: tuple[NamedCnn, ...]) -> list[str]:
-    """Return a line for each group of CNNs with equal counts at equal sizes and one held-out error."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for cnn in cnns:
-        sizes = (f"{pixels},{classes}:{_numbers(counts)}" for (pixels, classes), counts in cnn.sizes.items())
-        groups.setdefault((_number(cnn.error), *sizes), []).append(cnn.name)
-    return ["|".join((";".join(names), *key)) for key, names in groups.items()]
 
 
 def _local_names(model: NamedModel) -> dict[str, str]:
