@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from trainlaw.app.answers.answer import FIRST_WARNINGS
 from trainlaw.app.answers.facts import settings_text
 from trainlaw.app.answers.fixed_rows import NO_INTERVAL
 from trainlaw.app.models.calibration import own_error
-from trainlaw.app.predictions.anchor import AnchorPrediction
 from trainlaw.app.predictions.predict import Prediction, warnings_of
 from trainlaw.app.predictions.training import Training
 from trainlaw.app.text.csv import columns_as_csv
@@ -23,6 +22,10 @@ from trainlaw.formulas import Formula
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import held_out_kind, overall_error
 from trainlaw.validate.result import OURS
+
+if TYPE_CHECKING:
+    # Its readers of profiles take a while to load.
+    from trainlaw.app.predictions.anchor import AnchorPrediction
 
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
@@ -177,7 +180,7 @@ def _note(row: Prediction) -> str:
     return "" if not number else "1 warning" if number == 1 else f"{number} warnings"
 
 
-def anchor_text(prediction: AnchorPrediction, every_warning: bool = False) -> str:
+def anchor_text(prediction: "AnchorPrediction", every_warning: bool = False) -> str:
     """Return a prediction from a profile as a paragraph."""
     what, low, high = prediction.workload, prediction.low_s, prediction.high_s
     bounds = f"{100 * LEVEL:g} % interval {show_seconds_range(low, high)}" if low and high else ""
@@ -198,7 +201,7 @@ def anchor_text(prediction: AnchorPrediction, every_warning: bool = False) -> st
     return fitted_lines("\n".join(lines))
 
 
-def anchor_json(prediction: AnchorPrediction) -> str:
+def anchor_json(prediction: "AnchorPrediction") -> str:
     """Return a prediction from a profile as a JSON object: seconds; nan becomes null."""
     plain = asdict(prediction) | {"interval_level": LEVEL}
     plain["law"] = plain.pop("formula")  # programs that read this know it by its older name
