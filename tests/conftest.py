@@ -52,18 +52,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Deal tests in long runs that an idle worker takes over, and let children be interrupted."""
+    """Deal out whole files, whose tests share what is expensive, in order; let children be interrupted."""
     if getattr(config.option, "dist", "no") == "load":
-        config.option.dist = "worksteal"
+        config.option.dist = "loadfile"
+        config.option.loadscopereorder = False
     # Under nohup, and in background jobs of a script, SIGINT is ignored, and every child inherits that:
     # tests that interrupt a command would wait for its whole run.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Their tests search, or may: in the order of the files, which begins with `app`, one worker would wait for
-# the other to compile.
-COMPILED = ("app", "evolve", "validate")
+# Their tests need no compiled code.
+UNCOMPILED = ("datasets", "formulas", "fuzz", "test_gates.py", "test_language.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -71,9 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Searches that take minutes run only where they are asked for.
 
-    The worker that gets the first half compiles, while the other runs what needs no compiled code. In each
-    half files with slow tests come first: what is taken over at the end is short then, and no file whose
-    tests share something expensive is cut.
+    Files with slow tests come first, so that what remains at the end is short. The first of all compiles,
+    while the other worker runs those that need no compiled code.
     """
     if "builtin" not in config.option.markexpr:
         long = [item for item in items if item.get_closest_marker("builtin")]
@@ -85,7 +84,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             slow_files.add(item.path)
         else:
             item.add_marker(pytest.mark.fast)
-    items.sort(key=lambda item: (folder_of(item.path) not in COMPILED, item.path not in slow_files))
+    compiling = next((item.path for item in items if item.path in slow_files), None)
+    items.sort(
+        key=lambda item: (
+            item.path != compiling,
+            item.path not in slow_files,
+            folder_of(item.path) not in UNCOMPILED,
+        )
+    )
 
 
 def pytest_collection_finish() -> None:

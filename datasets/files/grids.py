@@ -155,9 +155,7 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
     if ending not in (*_TEXTS, ".xlsx", ".xlsm", ".ods", ".parquet"):
         known = ", ".join((*_TEXTS, ".xlsx", ".ods", ".parquet"))
         raise InputError(f"expected a table in {place} ({known}), got the suffix {ending!r}")
-    check_size(place)
-    if place.stat().st_size > MAX_GRID_BYTES:
-        raise InputError(f"{place} is {place.stat().st_size} bytes; the limit is {MAX_GRID_BYTES}")
+    check_size(place, MAX_GRID_BYTES)
     if ending == ".parquet":
         frame = read_table_file(place)
         if len(frame) > MAX_GRID_ROWS or frame.size > MAX_GRID_CELLS:

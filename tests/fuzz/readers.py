@@ -26,6 +26,8 @@ from trainlaw.formulas.errors import TrainlawError
 from trainlaw.validate import read_rates
 from trainlaw.validate.journal import Journal
 
+from .mutation import mutant
+
 CORPUS = Path(__file__).with_name("corpus")
 LIMIT_SECONDS = 10.0
 LIMIT_BYTES = 2**30
@@ -235,7 +237,7 @@ class Outcome:
     peak_bytes: int = 0
 
 
-def mutated_file(reader: Reader, number: int, name: str, folder: Path, mutant: Callable) -> Path:
+def mutated_file(reader: Reader, number: int, name: str, folder: Path) -> Path:
     """Write a mutant, with the files that lie next to it, into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
