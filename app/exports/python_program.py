@@ -4,7 +4,6 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from trainlaw.app.answers.printed import printed_lines, spoken
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.program_model import (
@@ -17,7 +16,7 @@ from trainlaw.app.exports.program_model import (
     number,
 )
 from trainlaw.app.models.lookup_tables import name_tables
-from trainlaw.app.text.html import template_text
+from trainlaw.app.text.html import environment
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS, link_family
@@ -91,14 +90,8 @@ def _listed(items: Iterable[object] | Mapping[str, object], indent: int) -> str:
 
 def _rendered(values: Mapping[str, object]) -> str:
     """Return the template filled with values; a name that is missing raises `jinja2.UndefinedError`."""
-    environment = Environment(
-        loader=FunctionLoader(template_text),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
+    of_programs = environment(is_html=False)
+    of_programs.filters |= {
         "text": repr,
         "listed": _listed,
         "texts": lambda items: ", ".join(map(repr, items)),
@@ -106,7 +99,7 @@ def _rendered(values: Mapping[str, object]) -> str:
         "number": number,
         "numbers": lambda items: ", ".join(map(number, items)),
     }
-    return environment.get_template("named.py.jinja").render(**values)
+    return of_programs.get_template("named.py.jinja").render(**values)
 
 
 def _named_tables(kind: str) -> Mapping[str, object]:
