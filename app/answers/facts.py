@@ -165,7 +165,7 @@ def settings_text(run: Mapping[str, Any]) -> str:
 def run_facts(formula: Formula, runs: RunTable, rows: FormulaRows | None) -> dict[str, np.ndarray]:
     """Return the facts of all runs by name, (n_runs,) each, numbers or texts.
 
-    rows : those of the formula, None where a measured time stands in for its predictions.
+    rows : those of the formula, None where a measured time replaces them.
     """
     frame = runs.frame
     return {

@@ -34,7 +34,10 @@ CHOICE = find_formulas(Path("built-in"), "", Path("/nowhere"))
 PRICES = read_prices(Path("example"), CATALOG)
 
 
-def plans(options=PlanOptions(), prices=None, by="", **selection):
+USUAL = PlanOptions()
+
+
+def plans(options=USUAL, prices=None, by="", **selection):
     gpus = GpuSelection(**selection).of(CATALOG)
     return plan_training(
         CHOICE.formula,
