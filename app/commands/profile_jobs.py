@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
-from trainlaw.app.commands.profile import ProfileOptions
+from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.app.inputs.selection import parse_names, whole_numbers
 from trainlaw.app.text.numbers import seconds_text, show_seconds, show_with_prefix
 from trainlaw.datasets.files.limits import check_limit

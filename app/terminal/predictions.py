@@ -175,7 +175,7 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
 
 def _note(row: Prediction) -> str:
     if row.fits_in_memory != FITS:
-        return row.fits_in_memory
+        return str(row.fits_in_memory)
     number = len(row.warnings)
     return "" if not number else "1 warning" if number == 1 else f"{number} warnings"
 

@@ -1,7 +1,7 @@
 """Schedules on streams as text, CSV, JSON and Gantt chart (SVG)."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trainlaw.app.predictions.streams import StreamPlan
 from trainlaw.app.terminal.output import TABLES
@@ -77,7 +77,7 @@ def _critical_lines(plan: StreamPlan) -> list[str]:
 def plan_csv(plan: StreamPlan) -> str:
     """Return one line per task: layer, stream, start, time, share of the GPU, on the critical path or not."""
     schedule, critical = plan.chosen, set(plan.critical)
-    columns = {
+    columns: dict[str, Sequence[object]] = {
         "layer": [task.layer for task in plan.layers],
         "kind": [task.kind for task in plan.layers],
         "pass": ["backward" if task.backward else "forward" for task in plan.layers],

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.app.commands import profile_jobs
-from trainlaw.app.commands.profile import ProfileOptions
 from trainlaw.app.commands.profile_jobs import counts_of, print_rates, progress_text, run_profile
+from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.datasets.profiler.configurations import Configuration
 from trainlaw.datasets.profiler.micro import AchievedRates
 from trainlaw.datasets.profiler.sweep import SweepProgress
