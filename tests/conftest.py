@@ -30,6 +30,10 @@ os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Files and tests that take longer, in processor time with their children and the fixtures of their file.
+SLOW = Path(__file__).with_name("slow.txt")
+SLOW_SECONDS = 1 / 3
+
 # The packages whose coverage is required, each by the tests in the folder of its name.
 COVERED = ("formulas", "datasets", "evolve", "validate")
 
@@ -49,6 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Write what the code gives now into the golden files instead of comparing; read the diff after.",
     )
+    parser.addoption(
+        "--write-slow",
+        action="store_true",
+        help="With -n 0: list those of the tests that run in slow.txt that take longer than others.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,7 +76,7 @@ UNCOMPILED = ("datasets", "formulas", "fuzz", "test_gates.py", "test_language.py
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test that is not slow as fast, and put the files in the order that keeps two workers busy.
+    """Mark tests as slow or fast, and put the files in the order that keeps two workers busy.
 
     Searches that take minutes run only where they are asked for.
 
@@ -78,8 +87,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("builtin")]
         items[:] = [item for item in items if item not in long]
         config.hook.pytest_deselected(items=long)
-    slow_files = set()
+    slow_files, slow = set(), set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
+        if {place_of(item), place_of(item).partition("::")[0]} & slow:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow"):
             slow_files.add(item.path)
         else:
@@ -99,6 +110,56 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def place_of(item: pytest.Item) -> str:
+    """Return the file and the name of a test, without the values that it gets."""
+    return item.nodeid.partition("[")[0]
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+# Processor time of fixtures by file and name, and of tests by place.
+FIXTURE_SECONDS: dict[tuple[str, str], float] = {}
+TEST_SECONDS: dict[str, float] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Measure the fixtures of a file."""
+    began = processor_seconds()
+    try:
+        return (yield)
+    finally:
+        if fixturedef.scope == "module":
+            FIXTURE_SECONDS[request.node.nodeid, fixturedef.argname] = processor_seconds() - began
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure a test; of several rows of it the slowest counts."""
+    began, place = processor_seconds(), place_of(item)
+    try:
+        return (yield)
+    finally:
+        shared = [(place.partition("::")[0], name) for name in getattr(item, "fixturenames", ())]
+        spent = [processor_seconds() - began, *(FIXTURE_SECONDS.get(key, 0.0) for key in shared)]
+        TEST_SECONDS[place] = max(TEST_SECONDS.get(place, 0.0), *spent)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the list of slow tests where that is asked for; tests that did not run keep their lines."""
+    if session.config.getoption("--write-slow") and "PYTEST_XDIST_WORKER" not in os.environ:
+        files = {place.partition("::")[0] for place in TEST_SECONDS}
+        known = [line for line in SLOW.read_text(encoding="utf-8").splitlines() if line not in files]
+        slow = {line for line in known if line not in TEST_SECONDS}
+        slow |= {place for place, seconds in TEST_SECONDS.items() if seconds > SLOW_SECONDS}
+        SLOW.write_text("".join(f"{line}\n" for line in sorted(slow)), encoding="utf-8")
 
 
 @cache

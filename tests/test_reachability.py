@@ -19,12 +19,9 @@ ENTRIES = ("app/commands", "app/api.py", "app/cli.py", "app/facade")
 LIBRARY = {
     "find_cnn": "a CNN by name, for scripts",
     "gpu_table": "all GPUs as a data frame, for scripts",
-    "FittedViews.equations_": "the front of an estimator as a data frame",
-    "FittedViews.plot_front": "for notebooks",
-    "FittedViews.plot_predictions": "for notebooks",
-    "FittedViews.save": "a fitted estimator as a file",
+    "FormulaRegressor.equations_": "the front of an estimator as a data frame",
+    "Law.plot": "for notebooks",
     "PartCompiler.compile_extra": "what numba calls",
-    "SklearnRegressor.set_output": "what scikit-learn calls",
     "FrontSearch.of_size": "a formula of a front, for scripts",
     "searched_formula": "what `tools.builtin` calls",
 }

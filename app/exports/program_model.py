@@ -248,9 +248,8 @@ def number(value: float | None) -> str:
     """Return the shortest number that reads back exactly; whole numbers without a point."""
     if value is None or not isfinite(value):
         return "nan"
-    whole = str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
-    short = f"{value:g}"
-    return short if float(short) == value and len(short) < len(whole) else whole
+    texts = (repr(value), f"{value:.0f}", f"{value:g}")
+    return min((text for text in texts if float(text) == value), key=len)
 
 
 def _gpu_row(formula: Formula, gpu: Gpu, values: Iterable[float]) -> str:

@@ -21,7 +21,6 @@ from trainlaw.datasets import load
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.datasets.profiler.configurations import read_plan
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
-from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas.errors import TrainlawError
 from trainlaw.validate import read_rates
 from trainlaw.validate.journal import Journal
@@ -93,12 +92,6 @@ def _definition(path: Path) -> None:
 def _held_out(path: Path) -> None:
     wanted = asked_definition(None, {"held_out": path, "table": "fp32-2026"})
     defined_splits(wanted, load("fp32-2026").labels(), "table")
-
-
-def _estimator(path: Path) -> None:
-    loaded = FormulaRegressor.load(path)
-    loaded.predict([[1.0] * loaded.n_features_in_])
-    loaded.save(path)
 
 
 def _journal(path: Path) -> None:
@@ -221,7 +214,6 @@ READERS: Mapping[str, Reader] = {
         "front.csv", lambda path: find_front(path.parent, path.parent, "fp32-2026"), others=_FOLDER
     ),
     "layers, measured": Reader("layers.csv", import_layers),
-    "estimator": Reader("estimator.json", _estimator),
     "journal": Reader("journal.txt", _journal),
     "rows of a profiler": Reader("runs.csv", _rows),
 }

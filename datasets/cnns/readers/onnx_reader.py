@@ -384,7 +384,8 @@ def _is_folded(node: Node) -> bool:
     """Return whether an exporter of torch notes that it folded, or named weight or bias as it then does."""
     # The older exporter numbers a folded weight; the newer one noted nothing at first, and named the new bias
     # after the weight.
-    weight, bias, *_ = *node.proto.input[1:3], ""
+    inputs: list[str] = [*node.proto.input, ""]
+    weight, bias = inputs[1], inputs[2]
     # Files and packages before ONNX 1.16 have no such notes.
     notes = {note.key: note.value for note in getattr(node.proto, "metadata_props", ())}
     is_noted = "FuseBatchNorm" in notes.get(_REWRITINGS, "")

@@ -5,7 +5,6 @@ from trainlaw.datasets.features.run_features import OF_ANY_RUN
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import LABELS
 from trainlaw.datasets.tables.measured_table import frame_sha256
-from trainlaw.formulas.errors import UnknownNameError
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +49,6 @@ def test_merge_keeps_all_rows_and_gpus(runs):
     assert merged.seconds.sum() == pytest.approx(runs.seconds.sum())
     assert merged.name == "fp32-2026+fp32-2026"
     assert part.merged(part).frame.duplicated().sum() == len(part)
-
-
-def test_a_run_of_an_unknown_gpu_or_network_is_told(runs):
-    frame = runs.frame.iloc[:2]
-    with pytest.raises(UnknownNameError, match="unknown GPU 'T5'"):
-        RunTable("bad", frame.assign(gpu="T5")).features(["macs"])
-    with pytest.raises(UnknownNameError, match="unknown CNN 'resnet51'"):
-        RunTable("bad", frame.assign(cnn="resnet51")).features(["macs"])
-    with pytest.raises(UnknownNameError, match="unknown precision 'fp31'"):
-        RunTable("bad", frame.assign(precision="fp31")).features(["peak_flop_per_s"])
-    with pytest.raises(UnknownNameError, match="unknown algorithm 'rings'"):
-        RunTable("bad", frame.assign(algorithm="rings")).features(["communication_s"])
 
 
 def test_a_configuration_has_the_features_of_the_run():
