@@ -2,7 +2,8 @@
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from trainlaw.app.answers.printed import printed_lines, spoken
 from trainlaw.app.exports.headers import header_lines
@@ -89,17 +90,16 @@ def named_program(formula: Formula) -> str:
     return _rendered(values)
 
 
-def _block(items: Iterable[object] | Mapping[str, object], indent: int = 0) -> str:
+def _block(items: Any, indent: int = 0) -> str:
     """Return a list or dictionary as Python text, an item a line below a line with this indent."""
-    is_mapping = isinstance(items, Mapping)
-    texts = (
-        (f"{key!r}: {_literal(each)}" for key, each in items.items()) if is_mapping else map(_literal, items)
-    )
-    begin, end = "{}" if is_mapping else "[]"
-    return "\n".join([begin, *(f"{' ' * indent}    {text}," for text in texts), " " * indent + end])
+    if isinstance(items, Mapping):
+        ends, texts = "{}", [f"{key!r}: {_literal(each)}" for key, each in items.items()]
+    else:
+        ends, texts = "[]", [*map(_literal, items)]
+    return "\n".join([ends[0], *(f"{' ' * indent}    {text}," for text in texts), " " * indent + ends[1]])
 
 
-def _literal(value: object) -> str:
+def _literal(value: Any) -> str:
     """Return a value as Python text; a number is as short as it can be, nan where it is unknown."""
     if isinstance(value, bool | str):
         return repr(value)

@@ -35,11 +35,6 @@ def cnn_names() -> tuple[str, ...]:
     return tuple(sorted({*zoo_names(), *dense_names(), *timm_names()}))
 
 
-def cnn_key(text: str) -> str:
-    """Return the key that `text` is, or else that of the CNN it names: how tables of runs are read."""
-    return text if text in cnn_names() else cnn_name(text)
-
-
 def cnn_name(text: str) -> str:
     """Return the name in the tables of runs of the CNN that `text` names, as packages and papers write it.
 

@@ -65,6 +65,7 @@ def test_own_gpus_are_added_and_corrected(gpu_file):
     assert "Tensor Beast 9000" in output("gpus", "list", "--gpu-file", gpu_file)
     text = output("gpus", "list")
     assert all(gpu.gpu in text for gpu in built_in_gpus().gpus) and "Beast" not in text
+    assert re.search(r"^T4 +TU104 +Turing +16 GB +8\.14 TFLOP/s +320 GB/s$", text, re.MULTILINE)
 
 
 def test_links_have_a_source_for_each_figure():

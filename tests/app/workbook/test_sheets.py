@@ -58,6 +58,9 @@ def test_answer_warnings_and_usual_choices_are_on_one_screen(law):
     assert places["warnings"][0] < places["use sheet My runs"][0] < rows
     points = sum(sheet.heights.get(row, LINE_POINTS) for row in range(rows))
     assert points * 96 / 72 <= SCREEN[1] - BARS
+    if law == FORWARD:
+        _, *compiler = located(plan, "tl_compilation")
+        assert sheet.cells[tuple(compiler)].value == "eager"
 
 
 def test_every_sheet_and_its_choices_are_there(plan):
