@@ -9,8 +9,6 @@ import ast
 import re
 from collections import defaultdict
 
-import pytest
-
 from .syntax import ROOT, code_in, parsed
 
 FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
@@ -101,7 +99,6 @@ def module_path(module):
     return (module or "").removeprefix("trainlaw.").replace(".", "/")
 
 
-@pytest.mark.slow
 def test_each_public_function_is_entered_by_a_command_or_is_library():
     product = Product()
     reached = {

@@ -25,7 +25,6 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
 from trainlaw.formulas.printers import FUNCTIONS
 
-pytestmark = pytest.mark.slow
 NODE = shutil.which("node")
 WRITTEN = Path(__file__).parents[1] / "inputs" / "names_as_written.csv"
 needs_node = pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")

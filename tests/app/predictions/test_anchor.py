@@ -51,7 +51,6 @@ def test_transferred_law_finds_the_planted_exponent():
     assert found.predict({spec.name: X[spec.name].to_numpy() for spec in found.features}) == pytest.approx(y)
 
 
-@pytest.mark.slow
 def test_transfer_law_forgets_anchors_without_runs_of_their_own():
     rows = STUDY_KINDS["anchor"].rows(load("profet-pairs"))
     assert is_plain_run(rows.X).sum() == 1730 == (~rows.evaluated).sum()
@@ -112,7 +111,6 @@ def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):
         predict_from_profile(profile_file[0], ("T4", "K80"), formula=BUILT_IN)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick_studies")
 def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     folder = tmp_path / "run"

@@ -52,7 +52,6 @@ def test_the_hash_is_that_of_the_content_security_policy():
     assert content_hash("const a = 1;") == f"sha256-{base64.b64encode(digest).decode()}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["predict", "--cnn", "lenet5", "--gpu", "T4", "--batch", "8"]]
 )
