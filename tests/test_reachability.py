@@ -16,8 +16,6 @@ ENTRIES = ("app/commands", "app/api.py", "app/cli.py", "app/facade")
 #: What no command enters, with the reason for which it is there.
 LIBRARY = {
     "find_cnn": "a CNN by name, for scripts",
-    "Prediction.exchange_s": "of the answer of `trainlaw.predict`",
-    "Prediction.images_per_second": "of the answer of `trainlaw.predict`",
     "gpu_table": "all GPUs as a data frame, for scripts",
     "FormulaRegressor.equations_": "the front of an estimator as a data frame",
     "Law.plot": "for notebooks",

@@ -20,13 +20,13 @@ def template(monkeypatch):
     original = html.template_text
 
     def use(text):
-        html._environment.cache_clear()
+        html.environment.cache_clear()
         monkeypatch.setattr(
             html, "template_text", lambda name: text if name == "test.html" else original(name)
         )
 
     yield use
-    html._environment.cache_clear()
+    html.environment.cache_clear()
 
 
 def test_values_are_escaped_in_elements_and_attributes(template):
