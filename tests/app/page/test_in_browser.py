@@ -25,8 +25,6 @@ from trainlaw.validate.applicability import KEY, JointRange
 
 from ..questions import predicted, questions
 
-pytestmark = pytest.mark.slow
-
 # Each link is opened as an address is, without leaving the page.
 ANSWERS = """links => links.map(link => {
   readAddress(link);

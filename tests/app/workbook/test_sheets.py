@@ -28,7 +28,6 @@ from trainlaw.formulas.scopes import FORWARD
 from ...libreoffice import read_book
 from .plans import built_in_plan, located, sheet_of, value_of
 
-pytestmark = pytest.mark.slow
 SHEETS = ["Prediction", "Ranking", "All GPUs", "Formula", "CNNs", "GPUs", "Errors", "My runs", "Notes"]
 # A window of this many pixels, the bars of the application above and below the cells, and row numbers.
 SCREEN, BARS, MARGIN = (1400, 1000), 280, 60
