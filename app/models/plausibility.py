@@ -118,13 +118,13 @@ def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     """Yield why times can hardly be right: the whole column, or single rows, repeats and batches."""
     made, deviations = check.made, check.deviations()
     column = _of_column(check, deviations)
-    # What else is odd may be the precision or the batch that is asked for.
+    # What else is odd may be the precision or the batch that is asked for; the best precision is compared.
     is_asked = {option[0] for issue in made.issues for option in issue.options} & {
         "--precision",
         "--batch-is",
     }
     if column or is_asked:
-        yield from [column] if column and (column.options or not is_asked) else []
+        yield from [column] if column and (column.options or "--batch-is" not in is_asked) else []
         return
     found = [*_of_rows(check, deviations), *_of_repeats(made)]
     yield from found
@@ -153,11 +153,13 @@ def _of_column(check: Check, deviations: np.ndarray) -> Issue | None:
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
     if abs(middle) < log(MOST_OF_RUN) or (np.abs(deviations) < log(_FITS_CLEARLY)).mean() >= 0.5:
         return None
-    stated = ", ".join(unit.text for unit in check.made.times["unit"].dropna().unique())
+    units = [*check.made.times["unit"].dropna().unique()]
+    stated = ", ".join(unit.text for unit in units)
     factor = show_number(exp(middle), 2)
     text = f"read as {stated}, half of the times are {factor} times those of the built-in formula, or farther"
     unit, score = check.fitting_unit()
-    if unit and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)):
+    is_total = any(own.counted == "epoch" for own in units)
+    if unit and not is_total and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)):
         options = (("--unit", unit.text),) if abs(middle) > log(_FAR) else ()
         return Issue("times", f"{text}; these look like {unit.text}", options=options)
     return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them")
