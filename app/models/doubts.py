@@ -44,6 +44,13 @@ _ALONG: Mapping[str, tuple[str, ...]] = {"cnn": ("input_size_px", "n_classes"), 
 _LEAST_OF_LARGER = 0.8
 _MOST_OF_BATCH = 3.0  # a run further from the formula is in another unit
 _MOST_EXAMPLES = 3
+# Deviations from the formula, ln: of a machine from the usual one, and of a run from its machine, as in
+# `validate.time_factors`; runs take 1.08 times as long as by the formula in the median.
+_OF_MACHINE, _OF_RUN, _USUAL = 0.155, 0.162, 0.08
+_PRECISIONS, _MOST_COMPARED = ("fp32", "tf32", "amp"), 100
+# ln of a ratio of likelihoods: a least one, and that for each run, since runs of a machine deviate alike.
+# Of small tables drawn from the built-in ones, 2 % are remarked on.
+_LEAST_EVIDENCE = (2.0, 0.1)
 _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
 _UNITS = {1e3: "ms read as s", 1e6: "us read as s", 1e-3: "s read as ms", 60.0: "s read as minutes"}
@@ -169,8 +176,41 @@ def remarks(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
         logs = np.log(runs.seconds / law_s)
     far = np.flatnonzero(np.abs(logs) > np.log(_most_row_doubts(runs)))
     rows = f"more than twice off the formula: {len(far)} of the runs, first {far[0] + 1}" if len(far) else ""
-    found = (deviation_doubt(runs, logs), rows, _exchanged(runs, law_s, logs), _beyond_memory(runs))
+    deviates, beyond = deviation_doubt(runs, logs), _beyond_memory(runs)
+    # The causes of a deviation as a whole are said with it.
+    found = (deviates or _other_setup(runs, logs), rows, _exchanged(runs, law_s, logs), beyond)
     return tuple(filter(None, found))
+
+
+def _other_setup(runs: RunTable, logs: np.ndarray) -> str:
+    """Return a remark on a precision or batch that the times fit better than their own, or "".
+
+    logs : ln of measured over predicted, (n_runs,).
+    """
+    known = np.flatnonzero(np.isfinite(logs) & is_known_gpu(runs))
+    known = known[:: 1 + len(known) // _MOST_COMPARED]
+    frame, logs = runs.frame.iloc[known].reset_index(drop=True), logs[known]
+    halves = (frame["batch_per_gpu"] // 2).clip(lower=1)
+    others = {"twice the batch": {"batch_per_gpu": 2 * frame["batch_per_gpu"]}}
+    others |= {"half the batch": {"batch_per_gpu": halves}}
+    others |= {name: {"precision": name} for name in _PRECISIONS if name not in set(frame["precision"])}
+    found = [(_LEAST_EVIDENCE[0] + _LEAST_EVIDENCE[1] * len(known), "")]
+    for name, values in others.items() if len(known) else ():
+        times = law_seconds(RunTable(runs.name, frame.assign(**values), runs.facts))
+        misfits = np.log(runs.seconds[known] / times)
+        if np.isfinite(misfits).all():
+            text = (
+                f"the times fit {name} better by the formula: several GPUs, another size, or another setting?"
+            )
+            found.append((_likelihood(misfits) - _likelihood(logs), text))
+    return max(found)[1]
+
+
+def _likelihood(logs: np.ndarray) -> float:
+    """Return ln of the likelihood of deviations from the formula, but for a constant."""
+    mean, run = float(logs.mean()), _OF_RUN**2
+    scatter = float(((logs - mean) ** 2).sum()) / run
+    return -0.5 * (scatter + (mean - _USUAL) ** 2 / (_OF_MACHINE**2 + run / len(logs)))
 
 
 def _beyond_memory(runs: RunTable) -> str:

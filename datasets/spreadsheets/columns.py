@@ -46,7 +46,7 @@ STATED_UNIT = "unit of the heading"
 _COUNTED: Mapping[str, re.Pattern[str]] = {
     "batch": re.compile(r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.I),
     "n_gpus": re.compile(r"(\d{1,4})\s*[x\u00d7]?\s*(?:gpus?)?", re.IGNORECASE),
-    "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#|t)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
+    "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
 }
 # Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
 _MOST_COUNT = 1024
