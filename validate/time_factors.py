@@ -47,8 +47,8 @@ STACK_FEATURES = ("runs_channels_last", "runs_fused")
 _BETWEEN_SETS, _WITHIN_SETS = 0.155, 0.162
 # Of the ratio of these variances half shrinks the factors, since the priors of the fit shrink them, too.
 _RUNS_OF_PRIOR = 0.5 * (_WITHIN_SETS / _BETWEEN_SETS) ** 2
-# Runs that are hardly off say little: a mean counts from this share of its variance on. A tenth of the variance
-# is added to the mean's square: single times may deviate while it does not.
+# Runs that are hardly off say little: a mean counts from this share of its variance on. A tenth of the
+# variance is added to the mean's square: single times may deviate while it does not.
 _LEAST_SHARE, _SHARE_OF_VARIANCE = 0.6, 0.1
 # Of few runs, shares that may be kept are weighed by the error (ln, root mean square) of each run by the
 # others; of many, that takes too long. Chosen on the same groups, of which at most 8 % become worse by half
