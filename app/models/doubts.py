@@ -190,18 +190,16 @@ def _other_setup(runs: RunTable, logs: np.ndarray) -> str:
     known = np.flatnonzero(np.isfinite(logs) & is_known_gpu(runs))
     known = known[:: 1 + len(known) // _MOST_COMPARED]
     frame, logs = runs.frame.iloc[known].reset_index(drop=True), logs[known]
-    halves = (frame["batch_per_gpu"] // 2).clip(lower=1)
-    others = {"twice the batch": {"batch_per_gpu": 2 * frame["batch_per_gpu"]}}
-    others |= {"half the batch": {"batch_per_gpu": halves}}
-    others |= {name: {"precision": name} for name in _PRECISIONS if name not in set(frame["precision"])}
+    batch, precisions = frame["batch_per_gpu"], set(frame["precision"])
+    others = {name: {"precision": name} for name in _PRECISIONS if name not in precisions}
+    others |= {"twice the batch": {"batch_per_gpu": 2 * batch}}
+    others |= {"half the batch": {"batch_per_gpu": (batch // 2).clip(lower=1)}}
     found = [(_LEAST_EVIDENCE[0] + _LEAST_EVIDENCE[1] * len(known), "")]
     for name, values in others.items() if len(known) else ():
         times = law_seconds(RunTable(runs.name, frame.assign(**values), runs.facts))
         misfits = np.log(runs.seconds[known] / times)
         if np.isfinite(misfits).all():
-            text = (
-                f"the times fit {name} better by the formula: several GPUs, another size, or another setting?"
-            )
+            text = f"the times fit the formula better with {name}: several GPUs, or another size or setting?"
             found.append((_likelihood(misfits) - _likelihood(logs), text))
     return max(found)[1]
 

@@ -40,12 +40,16 @@ FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.star
 #: Names that --column and --set take.
 COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") if own != IGNORED))))
 #: What --columns-are takes: what the headings of columns of times name.
-PIVOTS = ("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation", "step")
+PIVOTS = (
+    *("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation", "framework"),
+    *("input_size_px", "step"),
+)
 #: Holds the unit that the heading states for the time of a row, None without one.
 STATED_UNIT = "unit of the heading"
 _COUNTED: Mapping[str, re.Pattern[str]] = {
     "batch": re.compile(r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.I),
     "n_gpus": re.compile(r"(\d{1,4})\s*[x\u00d7]?\s*(?:gpus?)?", re.IGNORECASE),
+    "input_size_px": re.compile(r"(\d{2,4})\s*(?:px|pixels?|p|[x\u00d7]\s*\d{2,4})?", re.IGNORECASE),
     "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
 }
 # Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
@@ -134,11 +138,11 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         dialogue.ask("columns", f"{text}; the headings are {', '.join(map(str, table.cells))[:120]}")
     found = _meanings(table, {own.heading for own in values}, dialogue)
     keys = _chosen(table, found, bool(values), dialogue)
-    if heading := keys.pop(TIME, ""):
+    if heading := keys.get(TIME, ""):
         values = [ValueColumn(heading, {}, found[heading].unit, found[heading].target)]
     values = values or _likely_times(table, found, keys, dialogue)
     taken = {own.heading for own in values}
-    keys = {name: own for name, own in keys.items() if own not in taken}
+    keys = {name: own for name, own in keys.items() if name == TIME or own not in taken}
     left = {own: meaning for own, meaning in found.items() if own not in taken.union(keys.values())}
     known = {**keys, **dict.fromkeys(values[0].said if values else (), _OF_HEADINGS)}
     keys |= _ask_left(table, left, known, dialogue)
@@ -192,6 +196,8 @@ def _taken(kind: str, text: str, dialogue: Dialogue) -> tuple[str, str] | None:
 def _says(kind: str, text: str, dialogue: Dialogue) -> bool:
     if kind in _COUNTED:
         return _COUNTED[kind].fullmatch(text.strip()) is not None
+    if kind == "framework":
+        return text.strip().lower() in groups("phrase")["framework"]
     if kind in ("layout", "compilation"):
         return text.strip().lower() in SPELLINGS[kind]
     precision, is_whole = precision_of(text)
@@ -330,7 +336,7 @@ def _filled(
 
 def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn]) -> SheetRows:
     """Return a row for each cell of the columns of times, with what their headings say."""
-    own = table.cells[list(keys.values())].set_axis(list(keys), axis=1)
+    own = table.cells[list(keys.values())].set_axis(list(keys), axis=1).drop(columns=TIME, errors="ignore")
     columns = {name: MappedColumn(heading, name) for name, heading in keys.items()}
     if not values:
         return SheetRows(own.assign(**{TIME: None, STATED_UNIT: None}), columns)

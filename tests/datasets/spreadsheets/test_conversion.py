@@ -211,6 +211,8 @@ SHAPES = [
     ("GPU,ResNet50 fp32,ResNet50 amp\nT4,250,190\n", ("--columns-are", "cnn,precision")),
     ("Model,T4,T4\n,fp32,amp\nresnet50,250,190\n", ("--columns-are", "gpu,precision")),
     ("GPU,T4,T4\nModel,resnet50,vgg16\nBatch,32,32\nms,250,500\n", ("--columns-are", "run")),
+    ("GPU,network,batch,PyTorch,MXNet\nT4,vgg16,8,90,95\n", ("--columns-are", "framework")),
+    ("GPU,network,batch,224 px,448 px\nT4,vgg16,8,90,360\n", ("--columns-are", "input_size_px")),
     ("Model,FP32 (ms),TF32 (ms)\nresnet50,250,190\n", ("--columns-are", "precision")),
     ('GPU,network,label,batch,ms\nT4,vgg16,"DDP, fp16",32,250\n', ("--column", "precision=label")),
     ('GPU,network,label,batch,ms\nT4,vgg16,"DDP, fp16",32,250\n', ("--value", "precision:DDP, fp16=fp16")),
