@@ -138,7 +138,12 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         dialogue.ask("columns", f"{text}; the headings are {', '.join(map(str, table.cells))[:120]}")
     found = _meanings(table, {own.heading for own in values}, dialogue)
     keys = _chosen(table, found, bool(values), dialogue)
-    if heading := keys.get(TIME, ""):
+    heading = keys.get(TIME, "")
+    # "TF32 (ms)" is a time, and one of several where other headings are of precisions, too.
+    if heading and found[heading].is_weak and heading not in answers.columns.values():
+        shapes = _shapes(table, found, keys, dialogue)
+        heading = "" if any(len(own) > 1 for own in shapes.values()) else heading
+    if heading:
         values = [ValueColumn(heading, {}, found[heading].unit, found[heading].target)]
     values = values or _likely_times(table, found, keys, dialogue)
     taken = {own.heading for own in values}
@@ -272,6 +277,19 @@ def _chosen(
     return keys
 
 
+def _shapes(
+    table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
+) -> dict[str, list[ValueColumn]]:
+    """Return the columns of times that most headings may be of, by what they name: "cnn,precision"."""
+    shapes = dict[str, list[ValueColumn]]()
+    for kinds in (*((kind,) for kind in PIVOTS), *combinations(PIVOTS, 2)):
+        if not dialogue.answers.columns_are and keys.keys().isdisjoint(kinds):
+            columns = _value_columns(table, kinds, dialogue)
+            shapes[",".join(kinds)] = [own for own in columns if _may_be_times(found.get(own.heading))]
+    most = max(map(len, shapes.values()), default=0)
+    return {kinds: own for kinds, own in shapes.items() if len(own) == most > 0}
+
+
 def _likely_times(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
 ) -> list[ValueColumn]:
@@ -279,13 +297,7 @@ def _likely_times(
     measured = {own for own in found if any(map(is_measured, table.cells[own]))}
     numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
     numeric = numeric or [own for own in found if not found[own].target and own in measured]
-    shapes = dict[str, list[ValueColumn]]()
-    for kinds in (*((kind,) for kind in PIVOTS), *combinations(PIVOTS, 2)):
-        is_open = not dialogue.answers.columns_are and keys.keys().isdisjoint(kinds)
-        columns = _value_columns(table, kinds, dialogue) if is_open else []
-        shapes[",".join(kinds)] = [own for own in columns if _may_be_times(found.get(own.heading))]
-    most = max(map(len, shapes.values()))
-    likely = {kinds: own for kinds, own in shapes.items() if len(own) == most > 0}
+    likely = _shapes(table, found, keys, dialogue)
     text = "no column is the time or throughput of training iterations"
     text += f", or several may be: {', '.join(numeric)[:120]}" if numeric else ""
     text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
@@ -395,7 +407,7 @@ def _ask_left(
         only = choices("--only", texts[:6], f"{heading}=") if is_kind and not kind else ()
         ignore = choices("--ignore", [heading, CHOICE] if kind or is_count or is_kind else [heading])
         advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
-        ours = _names_of(kind, texts, have, dialogue)
+        ours = _names_of(kinds, texts, have, dialogue)
         assumed |= {name: heading for name in ours[:1] if len(ours) == 1}
         # A GPU whose name is not known, next to others that are.
         is_gpu = known.get("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
@@ -407,16 +419,20 @@ def _ask_left(
     return assumed
 
 
-def _names_of(kind: str, texts: Sequence[str], have: set[str], dialogue: Dialogue) -> tuple[str, ...]:
+def _names_of(
+    kinds: Iterable[str], texts: Sequence[str], have: set[str], dialogue: Dialogue
+) -> tuple[str, ...]:
     """Return which of our columns one that is not known may be: one, or one of several switches."""
     words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
     ours = {
-        kind: kind in COLUMN_NAMES,
+        **{kind: kind == "precision" or all(map(is_measured, texts)) for kind in kinds},
         "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
         "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
         "framework": not words.isdisjoint(groups("phrase")["framework"]),
     }
-    if own := next((name for name, holds in ours.items() if holds and name not in have), ""):
+    if own := next(
+        (name for name, holds in ours.items() if holds and name in COLUMN_NAMES and name not in have), ""
+    ):
         return (own,)
     return FLAGS[:4] if set(map(plain_text, texts)) <= YES | NO else ()
 

@@ -139,7 +139,7 @@ def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
     for number in range(top, bottom + 1):
         row = grid.rows[number][left : right + 1]
         filled = [cell for cell in row if cell is not None]
-        if len(filled) == 1 and right > left and not is_measured(filled[0]) and (after_gap or not blocks):
+        if len(filled) == 1 and right > left and _is_text(filled[0]) and (after_gap or not blocks):
             lines.append((number + 1, str(filled[0])))
             continue
         if filled and (not blocks or row == blocks[-1][0][1] or (after_gap and _is_header(filled))):
@@ -147,8 +147,13 @@ def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
         if filled:
             blocks[-1].append((number + 1, row))
         after_gap = not filled
-    made = (_table(sheet, grid, left, rows, dialogue) for rows in blocks)
-    tables = [table for table in made if table is not None and len(table.cells)]
+    tables = []
+    for rows in blocks:
+        table = _table(sheet, grid, left, rows, dialogue)
+        if table is not None and len(table.cells):
+            tables.append(table)
+        else:
+            lines += [(number, _joined(row)) for number, row in rows]
     firsts = [0, *(table.cells.index[-1] for table in tables)]
     ends = [*(table.header for table in tables[1:]), bottom + 2]
     bounds = zip(tables, firsts, ends, strict=False)
