@@ -52,9 +52,9 @@ _RUNS_OF_PRIOR = 0.5 * (_WITHIN_SETS / _BETWEEN_SETS) ** 2
 _LEAST_SHARE, _SHARE_OF_VARIANCE = 0.6, 0.1
 # Of few runs, shares that may be kept are weighed by the error (ln, root mean square) of each run by the
 # others; of many, that takes too long. Chosen on the same groups, of which at most 8 % become worse by half
-# a point: errors that differ by less than an eightieth count alike, and a share costs a hundredth.
+# a point: errors that differ by less than an eightieth count alike, and a share costs a fiftieth.
 _SHARES, _MOST_LEFT_OUT = np.array([0.0, 0.25, 0.5, 0.75, 1.0]), 10
-_SAME_ERROR, _COST_OF_SHARE = 1 / 80, 0.01
+_SAME_ERROR, _COST_OF_SHARE = 1 / 80, 0.02
 #: Times in proportion to the host's launch time, which have one factor.
 LAUNCH_TIMES = ("host_s", "conv_launch_s")
 #: Times that depend on the host, not on the GPU.

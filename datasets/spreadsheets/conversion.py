@@ -289,8 +289,11 @@ def _with_units(
     if several.any() and usual == (_OPEN[0],):
         usual = _OPEN[1:]
 
+    codes, different = pd.factorize(times["unit"])
+
     def chosen(holds: Callable[[TimeUnit | None], bool]) -> pd.Series:
-        return pd.Series([holds(own) for own in times["unit"]], times.index, dtype=bool)
+        # Code -1, the last one, is that of no unit.
+        return pd.Series(np.array([*map(holds, different), holds(None)])[codes], times.index, dtype=bool)
 
     without = chosen(lambda unit: unit is None or np.isnan(unit.seconds)) & times["number"].notna()
     fault(
@@ -334,7 +337,7 @@ def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
 
 def _of_steps(made: Imported) -> Imported:
     """Return an import in which many rows of one configuration are their median, with the least and most."""
-    keys = made.frame.assign(unit=made.times["unit"].map(str))
+    keys = made.frame.assign(unit=pd.factorize(made.times["unit"])[0])
     groups = keys.groupby(list(keys), dropna=False, sort=False).ngroup().to_numpy()
     steps = pd.Series(groups).groupby(groups).transform("size").to_numpy() >= _FEWEST_STEPS
     if not steps.any() or not made.times["number"].notna().any():

@@ -215,7 +215,7 @@ SHAPES = [
     ("GPU,network,batch,224 px,448 px\nT4,vgg16,8,90,360\n", ("--columns-are", "input_size_px")),
     ("Model,FP32 (ms),TF32 (ms)\nresnet50,250,190\n", ("--columns-are", "precision")),
     ('GPU,network,label,batch,ms\nT4,vgg16,"DDP, fp16",32,250\n', ("--column", "precision=label")),
-    ('GPU,network,label,batch,ms\nT4,vgg16,"DDP, fp16",32,250\n', ("--value", "precision:run, fp16=fp16")),
+    ('GPU,network,label,batch,ms\nT4,vgg16,"DDP, fp16",32,250\n', ("--value", "precision:DDP, fp16=fp16")),
     ("4 GPUs,,\n,,\nGPU,network,batch,ms\nT4,vgg16,32,250\n", ("--set", "gpus_per_node=8")),
     ("GPU,network,batch,Epoch time\nT4,vgg16,32,0:10:00\n", ("--set", "images_per_epoch=CHOICE")),
     (HEAD + "ms\n" + ROWS.format(250, 500) + "Average,,,,375\n", ("--value", "gpu:Average=skip")),
