@@ -176,10 +176,9 @@ def remarks(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
         logs = np.log(runs.seconds / law_s)
     far = np.flatnonzero(np.abs(logs) > np.log(_most_row_doubts(runs)))
     rows = f"more than twice off the formula: {len(far)} of the runs, first {far[0] + 1}" if len(far) else ""
-    deviates, beyond = deviation_doubt(runs, logs), _beyond_memory(runs)
     # The causes of a deviation as a whole are said with it.
-    found = (deviates or _other_setup(runs, logs), rows, _exchanged(runs, law_s, logs), beyond)
-    return tuple(filter(None, found))
+    whole = deviation_doubt(runs, logs) or _other_setup(runs, logs)
+    return tuple(filter(None, (whole, rows, _exchanged(runs, law_s, logs), _beyond_memory(runs))))
 
 
 def _other_setup(runs: RunTable, logs: np.ndarray) -> str:

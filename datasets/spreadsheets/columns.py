@@ -298,7 +298,7 @@ def _likely_times(
     numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
     numeric = numeric or [own for own in found if not found[own].target and own in measured]
     likely = _shapes(table, found, keys, dialogue)
-    text = "no column is the time or throughput of training iterations"
+    text = "no column is a time or throughput of training iterations"
     text += f", or several may be: {', '.join(numeric)[:120]}" if numeric else ""
     text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
     options = choices("--columns-are", likely) or choices("--column", numeric, "time_s=")

@@ -104,7 +104,7 @@ def test_one_run_moves_by_the_maximum_of_the_posterior(name, prior, ratio):
     cost = 2.0 * (np.sqrt(1.0 + ((moved - np.log(ratio)) / 0.2) ** 2) - 1.0) + moved**2 / prior
     found = time_factors(law, rows, ratio * rows.predict(law))
     between, within = 0.155**2, 0.162**2
-    kept = between / (between + 0.5 * within) * np.log(ratio) ** 2 / (np.log(ratio) ** 2 + 0.1 * within)
+    kept = between / (between + 0.5 * within) * np.log(ratio) ** 2 / (np.log(ratio) ** 2 + 0.6 * within)
     assert found.by_time[name] == pytest.approx(np.exp(kept * moved[np.argmin(cost)]), abs=0.006)
     of_gpu = name != "host_s"
     common = np.exp(kept * moved[np.argmin(cost)] * 0.1**2 / prior) if of_gpu else 1.0
