@@ -233,7 +233,7 @@ def _misfits(formula: Formula, rows: FormulaRows, seconds: np.ndarray, place: in
     others = np.arange(len(seconds)) != place
     fit, alone = _fit(formula, rows.of_runs(others), seconds[others]), rows.of_runs(~others)
     found = (fit.factors(share * fit.logs).predict(formula, alone)[0] for share in _SHARES)
-    return np.log(np.array(list(found)) / seconds[place])
+    return np.asarray(np.log(np.array(list(found)) / seconds[place]))
 
 
 def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:

@@ -48,8 +48,8 @@ _MOST_EXAMPLES = 3
 # `validate.time_factors`; runs take 1.08 times as long as by the formula in the median.
 _OF_MACHINE, _OF_RUN, _USUAL = 0.155, 0.162, 0.08
 _PRECISIONS, _MOST_COMPARED = ("fp32", "tf32", "amp"), 100
-# ln of a ratio of likelihoods: a least one, and that for each run, since runs of a machine deviate alike.
-# Of small tables drawn from the built-in ones, 2 % are remarked on.
+# ln of a ratio of likelihoods: the least, and more per run, since those of a machine deviate alike. Of small
+# tables drawn from the built-in ones, 2 % are remarked on.
 _LEAST_EVIDENCE = (2.0, 0.1)
 _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
@@ -190,12 +190,12 @@ def _other_setup(runs: RunTable, logs: np.ndarray) -> str:
     known = known[:: 1 + len(known) // _MOST_COMPARED]
     frame, logs = runs.frame.iloc[known].reset_index(drop=True), logs[known]
     batch, precisions = frame["batch_per_gpu"], set(frame["precision"])
-    others = {name: {"precision": name} for name in _PRECISIONS if name not in precisions}
-    others |= {"twice the batch": {"batch_per_gpu": 2 * batch}}
-    others |= {"half the batch": {"batch_per_gpu": (batch // 2).clip(lower=1)}}
+    others: dict[str, tuple[str, object]] = {"twice the batch": ("batch_per_gpu", 2 * batch)}
+    others["half the batch"] = "batch_per_gpu", (batch // 2).clip(lower=1)
+    others |= {name: ("precision", name) for name in _PRECISIONS if name not in precisions}
     found = [(_LEAST_EVIDENCE[0] + _LEAST_EVIDENCE[1] * len(known), "")]
-    for name, values in others.items() if len(known) else ():
-        times = law_seconds(RunTable(runs.name, frame.assign(**values), runs.facts))
+    for name, (column, values) in others.items() if len(known) else ():
+        times = law_seconds(RunTable(runs.name, frame.assign(**{column: values}), runs.facts))
         misfits = np.log(runs.seconds[known] / times)
         if np.isfinite(misfits).all():
             text = f"the times fit the formula better with {name}: several GPUs, or another size or setting?"
@@ -206,8 +206,8 @@ def _other_setup(runs: RunTable, logs: np.ndarray) -> str:
 def _likelihood(logs: np.ndarray) -> float:
     """Return ln of the likelihood of deviations from the formula, but for a constant."""
     mean, run = float(logs.mean()), _OF_RUN**2
-    scatter = float(((logs - mean) ** 2).sum()) / run
-    return -0.5 * (scatter + (mean - _USUAL) ** 2 / (_OF_MACHINE**2 + run / len(logs)))
+    whole = (mean - _USUAL) ** 2 / (_OF_MACHINE**2 + run / len(logs))
+    return -0.5 * (float(logs.var()) * len(logs) / run + whole)
 
 
 def _beyond_memory(runs: RunTable) -> str:
@@ -242,8 +242,8 @@ def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:
             gain = misfit.mean() ** 2 - (misfit + 2.0 * lead).mean() ** 2 if fits else 0.0
             if gain > _LEAST_GAIN:
                 firsts = [int((codes[column] == place).argmax()) for place in (one, other)]
-                names = " and ".join(map(str, runs.frame[column].iloc[firsts]))
-                text = f"the times of {names} fit the formula once they are exchanged"
+                first, second = runs.frame[column].iloc[firsts]
+                text = f"the times of {first} and {second} fit the formula once they are exchanged"
                 found.append((gain * len(misfit), text))
     return max(found)[1]
 

@@ -10,17 +10,16 @@ from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, run_doubts
 from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Issue, Label, SheetAnswers
+from trainlaw.datasets.spreadsheets.answers import CHOICE, TABLES, Issue, Label, SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.units import CANDIDATES, TimeUnit, unit_choices
 
 # Numbers fit a unit where their median is within the first factor of the formula, a rare unit within the
 # second; a usual one within the third is preferred to any rare one.
-_FITS, _FITS_CLEARLY, _FITS_USUALLY = 3.0, 1.6, 1.8
+_FITS, _FITS_CLEARLY, _FITS_USUALLY, _FITS_EXACTLY = 3.0, 1.6, 1.8, 1.2
 # A unit that the file states is doubted where it is off by this much: units are farther apart.
 _FAR = 10.0
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
-_WHICH = ("--table", "--range", "--sheet")
 _SAME_UNIT = 0.02  # difference of two scores (ln) that decides nothing
 _APART = 3.0  # factor between a run on one GPU and the median of the file; measured ones are up to 2.8 apart
 _MOST_LEFT_OUT = 0.2  # share of the rows that a printed command leaves out
@@ -66,7 +65,7 @@ def checked_times(made: Imported, answers: SheetAnswers, law_s: np.ndarray | Non
     """
     columns = [issue.answer or (CHOICE,) for issue in made.issues if issue.kind == "columns"]
     # Times under a heading that may be another one say nothing; those of the first of several tables do.
-    is_open = any(CHOICE in answer[-1] and answer[0] not in _WHICH for answer in columns)
+    is_open = any(CHOICE in answer[-1] and answer[0] not in TABLES for answer in columns)
     if made.table is None or answers.trust or is_open:
         return made
     check = _check(made, made.table) if law_s is None else Check(made, law_s)
@@ -123,12 +122,9 @@ def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     made, deviations = check.made, check.deviations()
     column = _of_column(check, deviations)
     # What else is odd may be the precision or the batch that is asked for; the best precision is compared.
-    is_asked = {option[0] for issue in made.issues for option in issue.options} & {
-        "--precision",
-        "--batch-is",
-    }
-    if column or is_asked:
-        yield from [column] if column and (column.options or "--batch-is" not in is_asked) else []
+    asked = {option[0] for issue in made.issues for option in issue.options}
+    if column or asked & {"--precision", "--batch-is"}:
+        yield from [column] if column and (column.options or "--batch-is" not in asked) else []
         return
     found = [*_of_rows(check, deviations), *_of_repeats(made)]
     yield from found
@@ -155,12 +151,17 @@ def _of_repeats(made: Imported) -> Iterable[Issue]:
 def _of_column(check: Check, deviations: np.ndarray) -> Issue | None:
     """Return the issue of a whole column far from the formula, with the unit that would explain it."""
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
-    if abs(middle) < log(MOST_OF_RUN) or (np.abs(deviations) < log(_FITS_CLEARLY)).mean() >= 0.5:
+    unit, score = check.fitting_unit()
+    # Where another unit fits as if it were the right one, less is far.
+    most = _FITS_CLEARLY if score < log(_FITS_EXACTLY) else MOST_OF_RUN
+    is_near = most == MOST_OF_RUN and (np.abs(deviations) < log(_FITS_CLEARLY)).mean() >= 0.5
+    if abs(middle) < log(most) or is_near:
         return None
     stated = ", ".join(unit.text for unit in check.made.times["unit"].dropna().unique())
-    factor = show_number(exp(middle), 2)
-    text = f"read as {stated}, half of the times are {factor} times those of the built-in formula, or farther"
-    unit, score = check.fitting_unit()
+    text = (
+        f"read as {stated}, half of the times are {show_number(exp(middle), 2)} times those of the built-in "
+    )
+    text += "formula, or farther"
     if unit and "epoch" not in stated and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)):
         options = (("--unit", unit.text),) if abs(middle) > log(_FAR) else ()
         return Issue("times", f"{text}; these look like {unit.text}", options=options)

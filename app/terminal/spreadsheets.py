@@ -160,7 +160,7 @@ def imported_runs(
     if made.issues:
         print(issues_text(made.issues))
         tables = [option for issue in made.issues for option in issue.options if option[0] in _ONE_TABLE]
-        # Tables of one file have questions of their own.
+        # Each table of a file has other questions.
         commands = [
             read(replace(answers, **_ONE_TABLE[name](text)))[1] for name, text in tables[:_MOST_TABLES]
         ]

@@ -90,7 +90,7 @@ def _upright(grid: Grid, dialogue: Dialogue) -> Grid:
     if RUNS not in dialogue.answers.columns_are:
         if len(known) < _FEWEST_HEADINGS or len(known) <= len(set(map(_target, rows[0])) - {"", IGNORED}):
             return grid
-        text = "the headings stand in the first column: is each other column a run?"
+        text = "the headings are in the first column: is each other column a run?"
         dialogue.ask("columns", text, (("--columns-are", RUNS),))
     return replace(grid, rows=tuple(zip(*rows, strict=True)), hidden=())
 
