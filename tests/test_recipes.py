@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("app", "datasets", "validate", "tools")
-LINKED = ("evolve", "formulas")  # what numba compiled lies next to these files
+LINKED = ("evolve", "formulas")  # as installed: what numba compiled lies next to these files
 NAME = "probe_launch_s"
 AMOUNT = "probe_work_s"
 FEATURE = f"time,{NAME},l_P,s,,,launches of layers and convolutions,layer_launch_s + conv_launch_s,a probe\n"
@@ -34,7 +35,7 @@ def run(tmp_path_factory):
     for folder in COPIED:
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in LINKED:
-        (root / folder).symlink_to(ROOT / folder)
+        (root / folder).symlink_to(Path(import_module(f"trainlaw.{folder}").__file__).parent)
     data = root / "datasets" / "data"
     # A feature: one line. An amount of work: one row.
     add(data / "features.csv", FEATURE, before="skeleton,")

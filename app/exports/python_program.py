@@ -20,6 +20,7 @@ from trainlaw.app.exports.program_model import (
 )
 from trainlaw.app.models.lookup_tables import name_tables
 from trainlaw.app.text.html import template_text
+from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS, link_family
@@ -74,23 +75,45 @@ def named_program(formula: Formula) -> str:
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
         "arguments": OF_ARGUMENTS,
         "reasons": REASONS,
-        "families": {link.link: link_family(link.link) for link in model.links},
+        "links": {
+            link.link: (link.scope, link.effective_byte_per_s, link.latency_s, link_family(link.link))
+            for link in model.links
+        },
         "most_per_node": MOST_GPUS_PER_NODE,
         "layouts": LAYOUTS,
         "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
-        "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),
+        "naming": "\n\n".join(
+            inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near, show_number)
+        ),
         "longest_name": LONGEST_NAME,
-        "limits": [*limits().values()],
+        "limits": {
+            each.name: (each.least, each.most, each.is_whole, each.expected) for each in limits().values()
+        },
         "rows_at_once": _ROWS_AT_ONCE,
     }
     return _rendered(values)
 
 
-def _listed(items: Iterable[object] | Mapping[str, object], indent: int) -> str:
-    """Return the items of a list or dictionary as Python text, one a line."""
-    pairs = items.items() if isinstance(items, Mapping) else ((None, item) for item in items)
-    texts = (f"{name!r}: {item!r}" if name is not None else repr(item) for name, item in pairs)
-    return "\n".join(f"{' ' * indent}{text}," for text in texts)
+def _block(items: Iterable[object] | Mapping[str, object], indent: int = 0) -> str:
+    """Return a list or dictionary as Python text, an item a line below a line with this indent."""
+    is_mapping = isinstance(items, Mapping)
+    texts = (
+        (f"{key!r}: {_literal(each)}" for key, each in items.items()) if is_mapping else map(_literal, items)
+    )
+    begin, end = "{}" if is_mapping else "[]"
+    return "\n".join([begin, *(f"{' ' * indent}    {text}," for text in texts), " " * indent + end])
+
+
+def _literal(value: object) -> str:
+    """Return a value as Python text; a number is as short as it can be, nan where it is unknown."""
+    if isinstance(value, bool | str):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        texts = ", ".join(map(_literal, value))
+        return f"[{texts}]" if isinstance(value, list) else f"({texts}{',' * (len(value) == 1)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_literal(each)}' for key, each in value.items())}}}"
+    return _number(value)
 
 
 def _rendered(values: Mapping[str, object]) -> str:
@@ -104,11 +127,9 @@ def _rendered(values: Mapping[str, object]) -> str:
     )
     environment.filters |= {
         "text": repr,
-        "listed": _listed,
+        "block": _block,
         "texts": lambda items: ", ".join(map(repr, items)),
         "wrapped": _wrapped,
-        "number": _number,
-        "numbers": lambda items: ", ".join(map(_number, items)),
     }
     return environment.get_template("named.py.jinja").render(**values)
 
@@ -117,9 +138,8 @@ def _number(value: float | None) -> str:
     """Return the shortest number that reads back exactly; whole numbers without a point."""
     if value is None or not isfinite(value):
         return "nan"
-    whole = str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
-    short = f"{value:g}"
-    return short if float(short) == value and len(short) < len(whole) else whole
+    texts = (repr(value), f"{value:.0f}", f"{value:g}")
+    return min((text for text in texts if float(text) == value), key=len)
 
 
 def _numbers(values: tuple[float, ...]) -> str:

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import trainlaw
 from click.testing import CliRunner
-from sklearn.base import clone
 from trainlaw.app.api import Law
 from trainlaw.app.cli import app
 from trainlaw.datasets import load
@@ -61,12 +60,14 @@ def test_export_writes_the_file_and_refuses_to_replace_it(formula, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("in_one_process")
+@pytest.mark.usefixtures("quick_studies")
 def test_study_writes_a_run_folder(small_table, tmp_path):
     options = {"folds": 2, "evaluations": 100, "seeds": 1, "against": ("null_compute",)}
     outcome = trainlaw.study(small_table, into=tmp_path / "run", workers=1, **options)
     assert outcome.formula.errors["summary"]["trainlaw"]["macro_gpu_group_mape_percent"] > 0
     assert trainlaw.load_formula(tmp_path / "run").text() == outcome.formula.text()
+    this_run = json.loads((tmp_path / "run" / "provenance.json").read_text())["this_run"]
+    assert (this_run["command"], this_run["workers"]) == ("trainlaw.study", 1)
 
 
 def test_predictions_speak_for_themselves():
@@ -224,6 +225,8 @@ def test_runs_in_a_frame_calibrate_as_in_a_file():
 
 
 def test_settings_of_a_search_are_keywords():
+    from sklearn.base import clone  # which takes seconds, and would in each worker
+
     search = trainlaw.FormulaRegressor(evaluations=300, random_seed=4)
     assert (
         search.settings.evaluations == 300

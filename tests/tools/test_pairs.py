@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trainlaw.datasets import load
 from trainlaw.formulas import evaluate
-from trainlaw.validate import assert_blind, leave_one_group_out
+from trainlaw.validate import leave_one_group_out
 
 from tools.builtin.pairs import (
     PAIR_FORMULA_FEATURES,
@@ -15,6 +15,8 @@ from tools.builtin.pairs import (
     held_out_predictions,
     nonnegative_sum,
 )
+
+from ..validate.blind import assert_blind
 
 QUICK = replace(PAIR_SETTINGS, evaluations=100)
 

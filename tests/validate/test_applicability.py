@@ -54,8 +54,10 @@ def test_the_unit_of_a_feature_does_not_matter(scale):
 def test_zeros_have_a_place_and_constant_features_are_left_out():
     columns = {**proportional_columns(), "flag": np.ones(len(GROUPS))}
     columns["second"] = np.where(np.arange(len(GROUPS)) % 3 == 0, 0.0, columns["second"])
+    # Of 240 rows 12 are one in twenty, which is frequent enough.
+    columns |= {name: (np.arange(len(GROUPS)) < rows).astype(float) for name, rows in (("a", 12), ("b", 11))}
     joint = JointRange.fit(columns, GROUPS)
-    assert joint.names == ("first", "second")
+    assert joint.names == ("first", "second", "a")
     assert np.isfinite(joint.distance(columns)).all()
     # What takes the place of a zero is small: a twentieth of the other values is smaller.
     positive = columns["second"][columns["second"] > 0]

@@ -5,9 +5,11 @@ import hashlib
 import numpy as np
 import pytest
 from trainlaw.datasets import load
-from trainlaw.validate import Split, assert_blind, grouped_k_fold, run_study
+from trainlaw.validate import Split, grouped_k_fold, run_study
 from trainlaw.validate.baselines import baselines_for
 from trainlaw.validate.splits import leave_pairs_out, splits_by_name
+
+from .blind import assert_blind
 
 BASELINES = baselines_for("run")
 

@@ -29,12 +29,17 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class ModuleCall:
-    """One call of a function: its arguments, and the shape of its (first) result."""
+    """One call of a function: its arguments, and the shapes of its results."""
 
     tracer: GraphTracer
     arguments: Sequence[Any]
     options: Mapping[str, Any]
-    shape: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first result."""
+        return self.shapes[0] if self.shapes else ()
 
     def get(self, position: int, name: str, default: Any = None) -> Any:
         """The argument at a position or of a name."""
@@ -107,19 +112,14 @@ def _adaptive_pool(kind: str) -> Operation:
     def operation(call: ModuleCall) -> Tensor:
         # The usual case has exact windows: the whole image.
         if call.shape[2:] == (1, 1):
-            return call.tracer.global_pool(call.data, kind)
+            return call.tracer.global_pool(call.data, kind, call.shape)
         return call.tracer.adaptive_pool(call.data, kind, *call.shape[2:])
 
     return operation
 
 
-def _mean(kind: str) -> Operation:
-    def operation(call: ModuleCall) -> Tensor:
-        axes = call.get(1, "dim")
-        listed = [axes] if isinstance(axes, int) else axes or ()
-        return call.tracer.reduce(call.data, kind, listed, keep=len(call.shape) == 4)
-
-    return operation
+def _global_pool(kind: str) -> Operation:
+    return lambda call: call.tracer.global_pool(call.data, kind, call.shape)
 
 
 def _elementwise(kind: str) -> Operation:
@@ -149,14 +149,8 @@ def _concat(call: ModuleCall) -> Tensor:
     return call.tracer.concat(tensors, call.get(1, "dim", 0))
 
 
-def _parts(call: ModuleCall) -> tuple[Tensor, ...]:
-    x, axis = call.data, call.get(2, "dim", 0)
-    whole, sizes = x.shape[axis], call.get(1, "chunks", call.options.get("split_size_or_sections"))
-    if isinstance(sizes, int):
-        # A number of chunks and a length of splits mean the same once the first part is known.
-        size = call.shape[axis]
-        sizes = [min(size, whole - first) for first in range(0, whole, size)]
-    return call.tracer.split(x, axis, sizes)
+def _slices(call: ModuleCall) -> tuple[Tensor, ...]:
+    return tuple(call.tracer.slice(call.data, shape) for shape in call.shapes)
 
 
 def _pad(call: ModuleCall) -> Tensor:
@@ -190,9 +184,8 @@ def _sum(call: ModuleCall) -> Tensor:
     x, axis = call.data, call.get(1, "dim")
     if axis not in (1, [1]) or len(x.shape) != 5 or len(call.shape) != 4:
         raise InputError(f"expected it over axis 1 of five, got axes {axis} of shape {x.shape}")
-    whole = (x.shape[0], x.shape[1] * x.shape[2], *x.shape[3:])
-    parts = call.tracer.split(Tensor(x.layer, whole), 1, [x.shape[2]] * x.shape[1])
-    return call.tracer.merge("add", parts)
+    whole = Tensor(x.layer, (x.shape[0], x.shape[1] * x.shape[2], *x.shape[3:]))
+    return call.tracer.merge("add", [call.tracer.slice(whole, call.shape) for _ in range(x.shape[1])])
 
 
 def _transpose(call: ModuleCall) -> Tensor:
@@ -239,16 +232,15 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "avg_pool2d": _pool("average_pool", ceil_position=4),
         "adaptive_avg_pool2d": _adaptive_pool("average_pool"),
         "adaptive_max_pool2d": _adaptive_pool("max_pool"),
-        "mean": _mean("average_pool"),
-        "amax": _mean("max_pool"),
+        "mean": _global_pool("average_pool"),
+        "amax": _global_pool("max_pool"),
         **dict.fromkeys(("add", "iadd", "radd", "sub", "isub", "rsub"), _arithmetic("add")),
         **dict.fromkeys(
             ("mul", "imul", "rmul", "div", "itruediv", "rtruediv", "truediv"), _arithmetic("multiply")
         ),
         **dict.fromkeys(("cat", "concat", "concatenate"), _concat),
         # The shape of a part is that of the result.
-        **dict.fromkeys(("getitem", "narrow"), lambda call: call.tracer.slice(call.data, call.shape)),
-        **dict.fromkeys(("chunk", "split"), _parts),
+        **dict.fromkeys(("getitem", "narrow", "chunk", "split"), _slices),
         "pad": _pad,
         **dict.fromkeys(
             ("interpolate", "upsample"), lambda call: call.tracer.resize(call.data, *call.shape[2:])
@@ -348,8 +340,8 @@ class _Recording:
         if not touched or name in CREATORS or (not produced and name != "setitem"):
             return
         with foreign_faults(f"function {name}"):
-            shape = tuple(produced[0].shape) if produced else ()
-            made = self._made(name, ModuleCall(self._tracer, call_arguments, call_options, shape))
+            shapes = tuple(tuple(tensor.shape) for tensor in produced)
+            made = self._made(name, ModuleCall(self._tracer, call_arguments, call_options, shapes))
         for tensor, value in zip(produced, made, strict=False):
             self._keep(tensor, value)
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.models.user_formula import with_groups
 from trainlaw.app.terminal.formula import errors_text
 from trainlaw.datasets import TARGET, built_in_gpus, configuration, feature_specs
-from trainlaw.formulas import Formula, GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
+from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, save_formula
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.result import OURS
 
@@ -134,23 +133,6 @@ def test_the_group_of_a_constant_can_be_chosen(formula, tmp_path):
     }
     assert times["nvidia"] / times[""] == pytest.approx(2.0 / 1.25)
     assert times["mxnet"] / times[""] == pytest.approx(0.5 / 1.25)
-
-
-@pytest.mark.parametrize(
-    ("label", "fault"),
-    [
-        ("harness", "--label: expected LABEL=GROUP"),
-        ("harness=nvidea", "did you mean 'nvidia'"),
-        ("harnes=nvidia", "did you mean 'harness'"),
-    ],
-)
-def test_a_wrong_group_is_named(formula, label, fault):
-    constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0}, 1.25)
-    grouped = replace(formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,))
-    with pytest.raises(TrainlawError, match=fault):
-        with_groups(grouped, [label])
-    with pytest.raises(TrainlawError, match=r"--label: expected|no constants that differ"):
-        with_groups(formula, [label])
 
 
 def test_an_untrained_precision_is_warned_of(formula_file):

@@ -6,10 +6,7 @@ from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.deployment import AMOUNTS, PARTS, deployment_box, over_amounts, proved_properties
 from trainlaw.datasets import FEATURES, TARGET, cnn_table, feature_specs, find_gpu, gpu_table
 from trainlaw.formulas import (
-    SECOND,
-    FeatureSpec,
     Formula,
-    UnknownNameError,
     evaluate,
     load_formula,
     parse_text,
@@ -83,12 +80,6 @@ def test_links_of_several_gpus():
     text = "max(single_gpu_time_s, 2 * single_gpu_time_s - tensor_node_s)"
     hidden = Formula(parse_text(text), feature_specs(variables(parse_text(text))), TARGET, scope="multi_gpu")
     assert not all(row.proved for row in proved_properties(hidden))
-
-
-def test_features_without_a_range_are_refused():
-    own = FeatureSpec("mine", "m", SECOND, "my own")
-    with pytest.raises(UnknownNameError):
-        proved_properties(Formula(parse_text("3 * mine"), (own,), TARGET))
 
 
 def test_the_box_holds_all_that_is_known():

@@ -16,7 +16,7 @@ from trainlaw.app.studies.kinds.one_gpu import LayerFit
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import configuration, find_cnn, find_gpu, load
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
-from trainlaw.formulas import InputError, UnknownNameError, load_formula, save_formula, variables
+from trainlaw.formulas import load_formula, save_formula, variables
 from trainlaw.validate.refit import RefittedFormula
 
 from ...commands import invoke
@@ -137,14 +137,3 @@ def test_a_search_of_layers_predicts_from_features_of_runs(few):
     predicted = search.predict(X)
     assert predicted == pytest.approx(formula_rows(search.formula_, few).predict(search.formula_))
     assert np.median(np.abs(predicted / few.seconds - 1)) < 0.2
-
-
-def test_what_cannot_be_is_refused(law):
-    with pytest.raises(UnknownNameError, match="compute_s"):
-        read_formula("2 * computes_s", "layer")
-    with pytest.raises(UnknownNameError, match="scope of a formula 'kernel'"):
-        replace(law, scope="kernel")
-    with pytest.raises(InputError, match="platforms"):
-        definition_of({"of": "layers", "by": "harness"}, "test")
-    with pytest.raises(UnknownNameError, match="layer"):
-        definition_of({"of": "layer"}, "test")

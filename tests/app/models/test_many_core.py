@@ -2,7 +2,6 @@
 
 import math
 import runpy
-import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from trainlaw.formulas.algebra.unit_inference import constant_units
 
 from ...commands import invoke
 
-CHROMIUM = shutil.which("chromium")
 # The published figures have one digit after the point; all 28 reproduce to that digit.
 CELL = 0.06
 MODELS = ("a", "b")

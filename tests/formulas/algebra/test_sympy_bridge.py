@@ -52,21 +52,6 @@ def test_numbers_are_exact():
         assert from_sympy(to_sympy(Constant(value))) == Constant(value)
 
 
-def test_refuses_what_the_table_cannot_write():
-    x = sympy.Symbol("x")
-    for form in (
-        sympy.I * x,
-        sympy.zoo,
-        sympy.oo,
-        sympy.nan,
-        sympy.gamma(x),
-        sympy.Integral(x, x),
-        to_sympy(parse_text("log(-1)")),
-    ):
-        with pytest.raises(InputError):
-            from_sympy(form)
-
-
 def test_positive_names():
     assert to_sympy(parse_text("sqrt(x^2)"), ["x"]) == sympy.Symbol("x", positive=True)
 
