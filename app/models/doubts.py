@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from math import exp, log
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -44,12 +44,10 @@ _ALONG: Mapping[str, tuple[str, ...]] = {"cnn": ("input_size_px", "n_classes"), 
 _LEAST_OF_LARGER = 0.8
 _MOST_OF_BATCH = 3.0  # a run further from the formula is in another unit
 _MOST_EXAMPLES = 3
-# Deviations from the formula, ln: of a machine from the usual one, and of a run from its machine, as in
-# `validate.time_factors`; runs take 1.08 times as long as by the formula in the median.
+# Deviations from the formula, ln: of machines, of runs around their machine, and the median one.
 _OF_MACHINE, _OF_RUN, _USUAL = 0.155, 0.162, 0.08
 _PRECISIONS, _MOST_COMPARED = ("fp32", "tf32", "amp"), 100
-# ln of a ratio of likelihoods: the least, and more per run, since those of a machine deviate alike. Of small
-# tables drawn from the built-in ones, 2 % are remarked on.
+# ln of a ratio of likelihoods, and more per run: of small tables of built-in runs, 2 % are remarked on.
 _LEAST_EVIDENCE = (2.0, 0.1)
 _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
@@ -190,7 +188,7 @@ def _other_setup(runs: RunTable, logs: np.ndarray) -> str:
     known = known[:: 1 + len(known) // _MOST_COMPARED]
     frame, logs = runs.frame.iloc[known].reset_index(drop=True), logs[known]
     batch, precisions = frame["batch_per_gpu"], set(frame["precision"])
-    others: dict[str, tuple[str, object]] = {"twice the batch": ("batch_per_gpu", 2 * batch)}
+    others: dict[str, tuple[str, Any]] = {"twice the batch": ("batch_per_gpu", 2 * batch)}
     others["half the batch"] = "batch_per_gpu", (batch // 2).clip(lower=1)
     others |= {name: ("precision", name) for name in _PRECISIONS if name not in precisions}
     found = [(_LEAST_EVIDENCE[0] + _LEAST_EVIDENCE[1] * len(known), "")]
