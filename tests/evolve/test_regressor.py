@@ -165,7 +165,6 @@ def _tried(name, seed):
     return np.column_stack(columns), law * (1.0 + share * noise), law
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed", "most"),
     [("cosine", 0, 1e-6), ("energy", 0, 0.01), ("quotient", 1, 0.01), ("offset", 2, 0.05)],

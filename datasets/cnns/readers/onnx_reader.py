@@ -12,7 +12,7 @@ from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_shapes import Argument, constant_result, result_shapes
-from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor, pair_of
 from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.formulas.errors import InputError, shown
 
@@ -65,14 +65,14 @@ class NodeCall:
 
     def sliding(self) -> dict[str, Padding]:
         """Return stride and padding of a window."""
-        return {"stride": _pair(self.get("strides", (1, 1))), "padding": _padding(self)}
+        return {"stride": pair_of(self.get("strides", (1, 1))), "padding": _padding(self)}
 
     def convolving(self) -> dict[str, Any]:
         """Return the options of a convolution."""
         return {
             **self.sliding(),
             "groups": self.get("group", 1),
-            "dilation": _pair(self.get("dilations", (1, 1))),
+            "dilation": pair_of(self.get("dilations", (1, 1))),
             "bias": self.learned(2) > 0,
         }
 
@@ -80,11 +80,6 @@ class NodeCall:
 # Where torch's exporter notes which of its rewritings made a node.
 _REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 Operation = Callable[[NodeCall], Argument | tuple[Tensor, ...]]
-
-
-def _pair(values: Sequence[int]) -> tuple[int, int]:
-    first, second = values
-    return int(first), int(second)
 
 
 def _padding(call: NodeCall) -> Padding:
@@ -104,7 +99,7 @@ def _conv(call: NodeCall) -> Tensor:
     read = entering * options["groups"]
     if len(x.shape) != 4 or x.shape[1] != read:
         raise InputError(f"expected {read} channels, got shape {x.shape}")
-    return call.tracer.conv(x, channels, _pair(kernel), **options)
+    return call.tracer.conv(x, channels, pair_of(kernel), **options)
 
 
 def _conv_transpose(call: NodeCall) -> Tensor:
@@ -112,13 +107,13 @@ def _conv_transpose(call: NodeCall) -> Tensor:
     if "output_shape" in call.node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
     options = call.convolving()
-    options["output_padding"] = _pair(call.get("output_padding", (0, 0)))
-    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], _pair(kernel), **options)
+    options["output_padding"] = pair_of(call.get("output_padding", (0, 0)))
+    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], pair_of(kernel), **options)
 
 
 def _pool(kind: str) -> Operation:
     def operation(call: NodeCall) -> Tensor:
-        kernel = _pair(call.node.attributes["kernel_shape"])
+        kernel = pair_of(call.node.attributes["kernel_shape"])
         options = {**call.sliding(), "ceil": bool(call.get("ceil_mode", 0))}
         return call.tracer.pool(call.data(), kind, kernel, call.get("dilations", ()), **options)
 
@@ -189,11 +184,16 @@ def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | No
 
 
 def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, adds: bool) -> Tensor:
+    """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
+    size, last = prod(constant.shape), tracer.builder.layers[x.layer]
     # The exact GELU ends in a factor of one half, which its single layer includes.
     halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
-    if halves and not adds and tracer.builder.layers[x.layer].kind == "gelu":
+    if halves and not adds and last.kind == "gelu":
         return x
-    return tracer.with_constant(x, constant.shape, adds)
+    newest = x.layer == len(tracer.builder.layers) - 1
+    if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
+        return replace(x, layer=tracer.builder.with_bias(x.layer))
+    return tracer.elementwise(x, "scale", size if size > 1 else 0)
 
 
 def _slices(call: NodeCall) -> tuple[Tensor, ...]:

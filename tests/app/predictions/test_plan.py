@@ -19,7 +19,7 @@ from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import scaling_curve
 from trainlaw.app.predictions.training import Training
-from trainlaw.app.predictions.training_plans import DEFAULT_OPTIONS, PlanOptions, plan_training
+from trainlaw.app.predictions.training_plans import PlanOptions, plan_training
 from trainlaw.app.terminal.plan_text import plans_csv, plans_json, plans_svg
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.hardware.hosts import hosts
@@ -34,7 +34,10 @@ CHOICE = find_formulas(Path("built-in"), "", Path("/nowhere"))
 PRICES = read_prices(Path("example"), CATALOG)
 
 
-def plans(options=DEFAULT_OPTIONS, prices=None, by="", **selection):
+USUAL = PlanOptions()
+
+
+def plans(options=USUAL, prices=None, by="", **selection):
     gpus = GpuSelection(**selection).of(CATALOG)
     return plan_training(
         CHOICE.formula,
