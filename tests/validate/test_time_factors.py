@@ -43,6 +43,15 @@ def test_one_run_moves_part_of_the_way():
     assert 1.15 < rows.predict(law)[0] / rows.predict(LAW)[0] < 1.5
 
 
+def test_few_runs_that_predict_each_other_move_further_than_those_that_do_not():
+    rows, moved = rows_of(5), []
+    for factors in (np.full(5, 1.5), np.array([0.7, 2.2, 0.8, 2.4, 1.5])):
+        found = time_factors(LAW, rows, factors * rows.predict(LAW))
+        after = rows.predict(replace(LAW, expression=found.apply(LAW))) / rows.predict(LAW)
+        moved.append(float(np.abs(np.log(after)).mean()))
+    assert moved[0] > 0.9 * np.log(1.5) and moved[1] < 0.5 * moved[0]
+
+
 def test_a_run_limited_by_the_host_moves_the_host_alone():
     rows = rows_of(3).with_factors({"host_s": 1e6})
     found = time_factors(LAW, rows, 0.5 * rows.predict(LAW))
