@@ -68,6 +68,8 @@ COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
     "elementwise_elements": lambda t: t.output_elements[t.layers & ~t.heavy].sum(),
     "concat_elements": lambda t: t.output_elements[t.group["concat"] | t.group["move"]].sum(),
     "pool_elements": lambda t: t.read[t.group["pooling"]].sum(),
+    # Where the channels are planes, one block of threads walks through all pixels of a channel.
+    "batchnorm_pixels": lambda t: t.rows[t.batchnorm].sum(),
     # Numbers of layers: each is at least one launch.
     "n_layers": lambda t: t.layers.sum(),
     "n_conv": lambda t: t.conv.sum(),
