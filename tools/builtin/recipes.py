@@ -46,7 +46,7 @@ RECIPES = (
         {"of": "runs", "seeds": 3},
         members=(4, 6, 8, 12),
         is_quick=True,
-        differs="batch normalisation of planes became work of its own",
+        differs="batch normalisation of planes became a separate term",
     ),
     Recipe("forward", "study", "forward.json", {"of": "forward"}, is_quick=True),
     Recipe(
