@@ -1,17 +1,14 @@
-"""Raw speed: node evaluations, fits and generations per second, of trainlaw and pyoperon."""
+"""Raw speed: fits and generations per second, of trainlaw and pyoperon."""
 
 import time
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import numpy as np
 from trainlaw.evolve import SearchSettings
-from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.islands import start_island, step
 from trainlaw.evolve.search.problem import make_problem
-from trainlaw.evolve.search.trees import encode
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec
 
 ARITHMETIC = ("add", "sub", "mul", "div")
@@ -63,71 +60,6 @@ def trainlaw_trees(operators: tuple[str, ...]) -> Forest:
         if 20 <= len(tree) <= 40:
             trees.append(tree)
     return forest_of(trees, grammar)
-
-
-def trainlaw_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
-    """Return node evaluations per second, float64."""
-    programs = encode(trainlaw_trees(operators))
-    columns = np.ascontiguousarray(sample_rows(rows)[0].T)
-    machine = Machine(threads)
-    # Both engines write into allocated memory.
-    out = np.empty((programs.amount, rows))
-    spent = best_seconds(lambda: machine.values(programs, columns, out), repeats)
-    return programs.tokens.size * rows / spent
-
-
-def pyoperon_tree(tree: Individual, hashes: list[int]) -> Any:
-    """Return the same tree of pyoperon, node for node: a weighted leaf is a variable with a coefficient.
-
-    hashes : of the variables, in the order of the columns.
-    """
-    import pyoperon  # noqa: PLC0415  # optional
-
-    nodes = []
-    # pyoperon's order is that of ours from the end.
-    for node in reversed(tree):
-        if node.arity:
-            nodes.append(pyoperon.Node(getattr(pyoperon.NodeType, node.name.capitalize())))
-        elif node.feature is None:
-            nodes.append(pyoperon.Node.Constant(node.constant))
-        else:
-            leaf = pyoperon.Node(pyoperon.NodeType.Variable, hashes[node.token >> 8])
-            leaf.Value = 1.0 if node.constant is None else node.constant
-            nodes.append(leaf)
-    return pyoperon.Tree(nodes).UpdateNodes()
-
-
-def check_same_values(operators: tuple[str, ...], ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Raise ValueError if two engines' values (n_trees, n_rows) of the same trees are not the same.
-
-    In float32 a difference of near numbers, or the sine of a large one, is far off; hence the median of each
-    tree, for which a few trees of the full set are not well conditioned either.
-    """
-    both = np.isfinite(ours) & np.isfinite(theirs)
-    if np.mean(np.isfinite(ours) != np.isfinite(theirs)) > 0.01:
-        raise ValueError(f"expected the same invalid values of {operators}")
-    error = np.where(both, np.abs(ours - theirs) / np.maximum(np.abs(ours), 1e-30), 0.0)
-    share = np.mean(np.median(error, axis=1) > 1e-4)
-    if share > 0.005:
-        raise ValueError(f"expected the same values of {operators}, got others for {share:.1%} of the trees")
-
-
-def pyoperon_nodes_per_second(operators: tuple[str, ...], rows: int, threads: int, repeats: int) -> float:
-    """Return node evaluations of pyoperon per second, float32, on the same trees."""
-    import pyoperon  # noqa: PLC0415  # optional
-
-    trees = trainlaw_trees(operators)
-    columns = sample_rows(rows)[0]
-    data = pyoperon.Dataset(np.asfortranarray(columns))
-    hashes = [variable.Hash for variable in sorted(data.Variables, key=lambda variable: variable.Index)]
-    theirs = [pyoperon_tree(tree, hashes) for tree in trees.trees()]
-    result = np.empty((TREES, rows), dtype=np.float32)
-    whole = pyoperon.Range(0, rows)
-    spent = best_seconds(lambda: pyoperon.EvaluateTrees(theirs, data, whole, result, threads), repeats)
-    with np.errstate(all="ignore"):
-        ours = Machine(threads).values(encode(trees), np.ascontiguousarray(columns.T))
-        check_same_values(operators, ours, result)
-    return sum(tree.Length for tree in theirs) * rows / spent
 
 
 def trainlaw_fits_per_second(rows: int, threads: int, repeats: int) -> float:
@@ -196,17 +128,6 @@ def pyoperon_generations_per_second(
 def raw_rows(threads: int, repeats: int, pyoperon: bool) -> list[dict[str, object]]:
     """Return one row per measure: name, trainlaw, pyoperon (None without it)."""
     table = []
-    for label, operators in (("arithmetic", ARITHMETIC), ("full set", FULL)):
-        for rows in (1_000, 10_000):
-            theirs = pyoperon_nodes_per_second(operators, rows, threads, repeats) if pyoperon else None
-            ours = trainlaw_nodes_per_second(operators, rows, threads, repeats)
-            table.append(
-                {
-                    "measure": f"node evaluations/s, {label}, {rows:,} rows",
-                    "trainlaw": ours,
-                    "pyoperon": theirs,
-                }
-            )
     generations = 5 * repeats
     theirs = pyoperon_generations_per_second(1_000, threads, generations) if pyoperon else None
     full = pyoperon_generations_per_second(1_000, threads, generations, TREES, FULL) if pyoperon else None

@@ -12,7 +12,6 @@ import numpy as np
 from deap import base
 from numba.core.event import install_timer
 from numpy.typing import ArrayLike, NDArray
-from trainlaw.evolve.fitted_views import FittedViews
 from trainlaw.evolve.search.candidates import Candidate, finish, make_front
 from trainlaw.evolve.search.choice import choose
 from trainlaw.evolve.search.generation import check_toolbox
@@ -20,10 +19,12 @@ from trainlaw.evolve.search.loop import Progress, SearchState, run, search_secon
 from trainlaw.evolve.search.problem import Problem, make_problem
 from trainlaw.evolve.settings import SearchSettings
 from trainlaw.evolve.sklearn_contract import (
+    SklearnRegressor,
     feature_matrix,
     generic_features,
     group_labels,
     has_names,
+    not_fitted,
     target_vector,
     weight_vector,
 )
@@ -35,11 +36,14 @@ from trainlaw.formulas import (
     ParetoFront,
     to_text,
 )
+from trainlaw.formulas.algebra.sympy_bridge import to_sympy
+from trainlaw.formulas.errors import optional_package
+from trainlaw.formulas.printers.latex import latex_equation
 
 GENERIC_TARGET = FeatureSpec("y", "y", DIMENSIONLESS, "target")
 
 
-class FormulaRegressor(FittedViews):
+class FormulaRegressor(SklearnRegressor):
     """Symbolic regression: evolves a closed-form formula of the target in the features.
 
     Parameters
@@ -165,8 +169,41 @@ class FormulaRegressor(FittedViews):
                 f"{len(self.features_)} features as input"
             )
         named = {spec.name: columns[:, i] for i, spec in enumerate(self.features_)}
-        values = np.broadcast_to(formula.predict(named), columns.shape[0]).copy()
-        return self._as_output(values, X, self.target_.name)
+        return np.broadcast_to(formula.predict(named), columns.shape[0]).copy()
+
+    @property
+    def equations_(self) -> Any:
+        """The front as a data frame: complexity, loss, validation_loss, equation, is_chosen; needs pandas."""
+        chosen = self._formula_at(None).expression
+        table = optional_package("pandas", "data").DataFrame(self.front_.to_rows())
+        texts = [member.formula.text() for member in self.front_]
+        is_chosen = [member.formula.expression == chosen for member in self.front_]
+        return table.drop(columns="formula").assign(equation=texts, is_chosen=is_chosen)
+
+    def sympy(self, index: int | None = None) -> Any:
+        """Return a formula of the front as a sympy expression in symbols named as the features.
+
+        index : position in `equations_`, None for the chosen formula.
+        """
+        return to_sympy(self._formula_at(index).expression)
+
+    def latex(self, index: int | None = None, digits: int | None = 3) -> str:
+        """Return a formula of the front as a LaTeX equation, without dollar signs.
+
+        index : position in `equations_`, None for the chosen formula. digits : significant digits of the
+        constants, None for exact ones.
+        """
+        return latex_equation(self._formula_at(index), digits)
+
+    def _formula_at(self, index: int | None) -> Formula:
+        """Return the formula of a position, or the chosen one; raises InputError where there is none."""
+        if not hasattr(self, "formula_"):
+            raise not_fitted(self)
+        if index is None:
+            return self.formula_
+        if not -len(self.front_) <= index < len(self.front_):
+            raise InputError(f"expected a position below {len(self.front_)} in the front, got {index}")
+        return self.front_[index].formula
 
     def _problem(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None

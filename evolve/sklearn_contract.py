@@ -14,11 +14,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from trainlaw.formulas import DIMENSIONLESS, FeatureSpec, InputError
-from trainlaw.formulas.errors import check_name, optional_package, shown
+from trainlaw.formulas.errors import check_name, shown
 
 # Squares of targets beyond this range leave that of float64, and a search would find nothing.
 LEAST_TARGET = 1e-100
-_OUTPUTS = ("default", "pandas")
 # Texts of values that stand for a missing one.
 _MISSING = ("None", "nan", "NaN", "NaT", "<NA>", "--")
 
@@ -81,30 +80,6 @@ class SklearnRegressor(ABC):
             value = params[name]
             setattr(self, argument, self._with_field(argument, field, value) if field else value)
         return self
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `predict` returns, and return the estimator itself.
-
-        transform : "pandas" for a series named as the target, with the index of a frame; "default" for an
-        array; None leaves the choice. Raises InputError for another one.
-        """
-        if transform is not None:
-            check_name("output", transform, _OUTPUTS)
-            # Under this name scikit-learn copies the choice when it clones.
-            self._sklearn_output_config = {"predict": transform}
-        return self
-
-    def _as_output(self, values: NDArray[np.float64], X: ArrayLike, name: str) -> NDArray[np.float64]:
-        """Return predictions, (n_rows,), as `set_output` chose; `name` is that of a series."""
-        if getattr(self, "_sklearn_output_config", {}).get("predict", "default") == "default":
-            return values
-        series: Any = optional_package("pandas", "data").Series
-        table: Any = X
-        is_frame = hasattr(table, "columns") and len(table) == len(values)
-        result: NDArray[np.float64] = series(
-            values, name=name, index=getattr(table, "index", None) if is_frame else None
-        )
-        return result
 
     def _with_field(self, argument: str, field: str, value: Any) -> Any:
         """Return a dataclass argument with one field replaced; raises InputError for an unknown field."""

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
-from operator import attrgetter
 from typing import Any
 
-from trainlaw.formulas.errors import InputError, check_name
+from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 
 
@@ -113,17 +112,3 @@ class ParetoFront:
             }
             for member in self.members
         ]
-
-    def choose(self, rule: str = "validation") -> ScoredFormula:
-        """Return the member with the lowest loss on held-out groups ("validation") or in training ("loss").
-
-        Without a validation loss, that in training decides. Raises InputError for an empty front,
-        UnknownNameError for another rule.
-        """
-        check_name("rule", rule, ("validation", "loss"))
-        if not self.members:
-            raise InputError("expected a Pareto front with at least one formula, got an empty one")
-        validated = [member for member in self.members if member.validation_loss is not None]
-        if rule == "loss" or not validated:
-            return self.members[-1]
-        return min(validated, key=attrgetter("validation_loss"))

@@ -30,6 +30,10 @@ os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Files and tests that take longer, in processor time with their children and the fixtures of their file.
+SLOW = Path(__file__).with_name("slow.txt")
+SLOW_SECONDS = 1 / 3
+
 # The packages whose coverage is required, each by the tests in the folder of its name.
 COVERED = ("formulas", "datasets", "evolve", "validate")
 
@@ -49,43 +53,56 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Write what the code gives now into the golden files instead of comparing; read the diff after.",
     )
+    parser.addoption(
+        "--write-slow",
+        action="store_true",
+        help="With -n 0: list those of the tests that run in slow.txt that take longer than others.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Deal tests in long runs that an idle worker takes over, and let children be interrupted."""
+    """Deal out whole files, whose tests share what is expensive, in order; let children be interrupted."""
     if getattr(config.option, "dist", "no") == "load":
-        config.option.dist = "worksteal"
+        config.option.dist = "loadfile"
+        config.option.loadscopereorder = False
     # Under nohup, and in background jobs of a script, SIGINT is ignored, and every child inherits that:
     # tests that interrupt a command would wait for its whole run.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Their tests search, or may: in the order of the files, which begins with `app`, one worker would wait for
-# the other to compile.
-COMPILED = ("app", "evolve", "validate")
+# Their tests need no compiled code.
+UNCOMPILED = ("datasets", "formulas", "fuzz", "test_gates.py", "test_language.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test that is not slow as fast, and put the files in the order that keeps two workers busy.
+    """Mark tests as slow or fast, and put the files in the order that keeps two workers busy.
 
     Searches that take minutes run only where they are asked for.
 
-    The worker that gets the first half compiles, while the other runs what needs no compiled code. In each
-    half files with slow tests come first: what is taken over at the end is short then, and no file whose
-    tests share something expensive is cut.
+    Files with slow tests come first, so that what remains at the end is short. The first of all compiles,
+    while the other worker runs those that need no compiled code.
     """
     if "builtin" not in config.option.markexpr:
         long = [item for item in items if item.get_closest_marker("builtin")]
         items[:] = [item for item in items if item not in long]
         config.hook.pytest_deselected(items=long)
-    slow_files = set()
+    slow_files, slow = set(), set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
+        if {place_of(item), place_of(item).partition("::")[0]} & slow:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow"):
             slow_files.add(item.path)
         else:
             item.add_marker(pytest.mark.fast)
-    items.sort(key=lambda item: (folder_of(item.path) not in COMPILED, item.path not in slow_files))
+    compiling = next((item.path for item in items if item.path in slow_files), None)
+    items.sort(
+        key=lambda item: (
+            item.path != compiling,
+            item.path not in slow_files,
+            folder_of(item.path) not in UNCOMPILED,
+        )
+    )
 
 
 def pytest_collection_finish() -> None:
@@ -93,6 +110,56 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def place_of(item: pytest.Item) -> str:
+    """Return the file and the name of a test, without the values that it gets."""
+    return item.nodeid.partition("[")[0]
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+# Processor time of fixtures by file and name, and of tests by place.
+FIXTURE_SECONDS: dict[tuple[str, str], float] = {}
+TEST_SECONDS: dict[str, float] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Measure the fixtures of a file."""
+    began = processor_seconds()
+    try:
+        return (yield)
+    finally:
+        if fixturedef.scope == "module":
+            FIXTURE_SECONDS[request.node.nodeid, fixturedef.argname] = processor_seconds() - began
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure a test; of several rows of it the slowest counts."""
+    began, place = processor_seconds(), place_of(item)
+    try:
+        return (yield)
+    finally:
+        shared = [(place.partition("::")[0], name) for name in getattr(item, "fixturenames", ())]
+        spent = [processor_seconds() - began, *(FIXTURE_SECONDS.get(key, 0.0) for key in shared)]
+        TEST_SECONDS[place] = max(TEST_SECONDS.get(place, 0.0), *spent)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the list of slow tests where that is asked for; tests that did not run keep their lines."""
+    if session.config.getoption("--write-slow") and "PYTEST_XDIST_WORKER" not in os.environ:
+        files = {place.partition("::")[0] for place in TEST_SECONDS}
+        known = [line for line in SLOW.read_text(encoding="utf-8").splitlines() if line not in files]
+        slow = {line for line in known if line not in TEST_SECONDS}
+        slow |= {place for place, seconds in TEST_SECONDS.items() if seconds > SLOW_SECONDS}
+        SLOW.write_text("".join(f"{line}\n" for line in sorted(slow)), encoding="utf-8")
 
 
 @cache

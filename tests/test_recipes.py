@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("app", "datasets", "validate", "tools")
-LINKED = ("evolve", "formulas")  # what numba compiled lies next to these files
+LINKED = ("evolve", "formulas")  # as installed: what numba compiled lies next to these files
 NAME = "probe_launch_s"
 AMOUNT = "probe_work_s"
 FEATURE = f"time,{NAME},l_P,s,,,launches of layers and convolutions,layer_launch_s + conv_launch_s,a probe\n"
@@ -34,7 +35,7 @@ def run(tmp_path_factory):
     for folder in COPIED:
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in LINKED:
-        (root / folder).symlink_to(ROOT / folder)
+        (root / folder).symlink_to(Path(import_module(f"trainlaw.{folder}").__file__).parent)
     data = root / "datasets" / "data"
     # A feature: one line. An amount of work: one row.
     add(data / "features.csv", FEATURE, before="skeleton,")
@@ -83,7 +84,6 @@ def commands(run, *lines):
     return run("-c", COMMANDS, *lines)
 
 
-@pytest.mark.slow
 def test_a_feature_is_listed_predicted_validated_and_exported(run, tmp_path):
     place, law = tmp_path / "run", shlex.quote(f"3 * {NAME} + 2 * total_compute_s")
     printed = commands(
@@ -100,7 +100,6 @@ def test_a_feature_is_listed_predicted_validated_and_exported(run, tmp_path):
         assert NAME in workbook.read("xl/sharedStrings.xml").decode()
 
 
-@pytest.mark.slow
 def test_an_amount_of_work_is_searched_over_and_starred(run):
     printed = commands(run, "features probe_").splitlines()
     starred = {name: line.startswith("*") for line in printed for name in (NAME, AMOUNT) if name in line}
@@ -118,7 +117,6 @@ def test_an_amount_of_work_is_searched_over_and_starred(run):
     assert NAME not in found
 
 
-@pytest.mark.slow
 def test_a_gpu_is_shown_and_predicted_for_and_a_baseline_and_a_metric_stand_in_a_study(run, tmp_path):
     printed = commands(
         run,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainlaw.validate.comparison import Comparison, compare_studies
     from trainlaw.validate.conformal import ConformalInterval
     from trainlaw.validate.estimators import Estimator, EstimatorFactory
-    from trainlaw.validate.guard import LeakError, assert_blind
+    from trainlaw.validate.guard import LeakError
     from trainlaw.validate.levels import LevelError, calibration_levels, known_gpu_levels
     from trainlaw.validate.measured_rates import MeasuredRates, read_rates
     from trainlaw.validate.platforms import cross_platform
@@ -48,7 +48,6 @@ __all__ = [
     "StudyProgress",
     "StudyResult",
     "TimeFactors",
-    "assert_blind",
     "bootstrap_interval",
     "calibration_levels",
     "compare_studies",
@@ -71,7 +70,7 @@ _HOMES = {
     "comparison": "Comparison compare_studies",
     "conformal": "ConformalInterval",
     "estimators": "Estimator EstimatorFactory",
-    "guard": "LeakError assert_blind",
+    "guard": "LeakError",
     "measured_rates": "MeasuredRates read_rates",
     "platforms": "cross_platform",
     "refit": "RefittedFormula",

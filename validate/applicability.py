@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.files.stored_facts import JOINT_RANGE
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.conformal import group_quantile
 
@@ -102,18 +103,12 @@ class JointRange:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "JointRange":
         """Return the range that `to_json` wrote; InputError if a part is missing or of another size."""
-        try:
-            names = tuple(str(name) for name in value["names"])
-            floors, centre, whitening = (
-                np.array(value[key], dtype=float) for key in ("floors", "centre", "whitening")
-            )
-            limit = float(value["limit"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"this is no joint range: {type(error).__name__} {error}") from None
-        size = len(names)
-        if floors.shape != (size,) or centre.shape != (size,) or whitening.shape != (size, size):
+        found = JOINT_RANGE(value, "the joint range")
+        names, size = tuple(found["names"]), len(found["names"])
+        rows = [found["floors"], found["centre"], *found["whitening"]]
+        if any(len(row) != size for row in rows) or len(rows) != size + 2:
             raise InputError(f"joint range: expected {size} floors, centres and rows of whitening")
-        return cls(names, floors, centre, whitening, limit)
+        return cls(names, np.array(rows[0]), np.array(rows[1]), np.array(rows[2:]), found["limit"])
 
 
 def joint_range_json(columns: Mapping[str, npt.ArrayLike], groups: npt.ArrayLike) -> dict[str, object]:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.files.stored_facts import BY_CLASS
 from trainlaw.validate.conformal import LEVEL, SHARE_WITHIN, ConformalInterval, group_quantile, log_errors
 
 # A class with this many groups has its score to one half; below the least number it has none.
@@ -120,18 +120,9 @@ class ClassIntervals:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the intervals that `to_json` wrote; InputError where a part is missing or out of range."""
-        try:
-            factors = {
-                str(kind): math.inf if factor is None else float(factor)
-                for kind, factor in value["factors"].items()
-            }
-            groups = {str(kind): int(count) for kind, count in value["groups"].items()}
-            level = float(value["level"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"expected intervals by class, got {type(error).__name__} {error}") from None
-        if not all(factor >= 1 for factor in factors.values()) or not 0 < level < 1:
-            raise InputError("expected intervals by class with factors of at least 1 and a level in (0, 1)")
-        return cls(factors, groups, level)
+        found = BY_CLASS(value, "intervals by class")
+        factors = {kind: math.inf if factor is None else factor for kind, factor in found["factors"].items()}
+        return cls(factors, found["groups"], found["level"])
 
 
 def architecture_factor(error_percent: float | None) -> float:

@@ -1,11 +1,10 @@
 """Guard against leaks: no estimator sees identities, held-out rows, or anything computed from them.
 
-Four checks run in every study (features, fold, state before and after the fit, row-wise prediction). The
-fifth, `assert_blind`, is for whole procedures that prepare their data.
+Four checks run in every study: features, fold, state before and after the fit, row-wise prediction.
 """
 
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -245,49 +244,3 @@ def check_rowwise(
     alone = estimator.predict(X.iloc[1::2], **{name: table.iloc[1::2] for name, table in labels.items()})
     if not np.allclose(alone, predicted[1::2], rtol=1e-6, atol=0.0, equal_nan=True):
         raise LeakError("a prediction depends on other test rows; scale inside the estimator's fit")
-
-
-Procedure = Callable[[pd.DataFrame, np.ndarray, pd.DataFrame, Split], np.ndarray]
-
-
-def assert_blind(
-    procedure: Procedure, X: pd.DataFrame, seconds: np.ndarray, labels: pd.DataFrame, split: Split
-) -> None:
-    """Check that a whole procedure, including data preparation, is blind to the rows that `split` holds out.
-
-    The procedure runs twice. In the second run, the times and labels of all test rows and the features of
-    every second test row are replaced by nonsense; the predictions for the other test rows must stay the
-    same.
-
-    Parameters
-    ----------
-    procedure : callable
-        Function of the features, seconds and labels of all runs and the split; returns seconds, (n_test,).
-    X : DataFrame, shape (n_runs, n_features)
-        Numeric features.
-    seconds : ndarray, shape (n_runs,)
-        Measured times.
-    labels : DataFrame, shape (n_runs, n_labels)
-        String columns.
-    split : Split
-        Training and test rows.
-
-    Raises
-    ------
-    LeakError
-        If a prediction changes.
-    """
-    random = np.random.default_rng(0)
-    kept, spoiled = split.test[::2], split.test[1::2]
-    nonsense_X, nonsense_seconds, nonsense_labels = X.astype(float), seconds.copy(), labels.astype(object)
-    nonsense_X.iloc[spoiled] = (
-        nonsense_X.iloc[spoiled] * random.uniform(2.0, 9.0, (len(spoiled), X.shape[1])) + 1.0
-    )
-    nonsense_seconds[split.test] = seconds[split.test] * random.uniform(2.0, 9.0, len(split.test))
-    nonsense_labels.iloc[split.test] = "nonsense"
-    first = procedure(X.copy(), seconds.copy(), labels.copy(), split)
-    second = procedure(nonsense_X, nonsense_seconds, nonsense_labels, split)
-    # Predictions for rows with nonsense features are expected to change.
-    where = np.isin(split.test, kept)
-    if not np.allclose(first[where], second[where], rtol=1e-9, atol=0.0, equal_nan=True):
-        raise LeakError(f"split {split.name!r}: predictions move when held-out rows are replaced by nonsense")

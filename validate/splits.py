@@ -63,6 +63,13 @@ def _labels(groups: npt.ArrayLike, what: str) -> np.ndarray:
     return labels.astype(str)
 
 
+def _two_labels(groups: npt.ArrayLike, others: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    first, second = _labels(groups, "group"), _labels(others, "group")
+    if len(first) != len(second):
+        raise InputError(f"expected two labels per run, got {len(first)} and {len(second)}")
+    return first, second
+
+
 def _split(name: str, test: np.ndarray, held_out: Sequence[str]) -> Split:
     return Split(str(name), np.flatnonzero(~test), np.flatnonzero(test), tuple(str(key) for key in held_out))
 
@@ -172,9 +179,7 @@ def pairs_of_folds(groups: npt.ArrayLike, others: npt.ArrayLike, k: int, seed: i
     >>> [(s.held_out, s.train.tolist(), s.test.tolist()) for s in found]
     [(('T4', 'vgg'), [2], [0]), (('V100', 'lenet'), [0], [2])]
     """
-    first, second = _labels(groups, "group"), _labels(others, "group")
-    if len(first) != len(second):
-        raise InputError(f"expected two labels per run, got {len(first)} and {len(second)}")
+    first, second = _two_labels(groups, others)
     splits = []
     for one in grouped_k_fold(first, min(k, len(np.unique(first))), seed):
         for other in grouped_k_fold(second, min(k, len(np.unique(second))), seed):
@@ -196,9 +201,7 @@ def leave_pairs_out(groups: npt.ArrayLike, others: npt.ArrayLike) -> tuple[Split
     >>> [(s.name, s.train.tolist()) for s in leave_pairs_out(["T4", "T4", "V100"], ["vgg", "lenet", "lenet"])]
     [('T4 + vgg', [2]), ('V100 + lenet', [0])]
     """
-    first, second = _labels(groups, "group"), _labels(others, "group")
-    if len(first) != len(second):
-        raise InputError(f"expected two labels per run, got {len(first)} and {len(second)}")
+    first, second = _two_labels(groups, others)
     splits = []
     for group, other in sorted(set(zip(first.tolist(), second.tolist(), strict=True))):
         train = np.flatnonzero((first != group) & (second != other))

@@ -69,8 +69,8 @@ class FoldTask:
 class FoldOutcome:
     """Result of one fit: predicted seconds of the test rows, (n_test,), and the formula, if there is one.
 
-    interrupted : whether the user interrupted the fit. took_seconds : wall time. members : those of the
-    further models that the same fit found, such as one per number of constants.
+    interrupted : whether the user interrupted the fit. members : those of the further models that the same
+    fit found, such as one per number of constants.
     """
 
     split: str
@@ -78,7 +78,6 @@ class FoldOutcome:
     predicted: np.ndarray
     formula: Formula | None
     interrupted: bool = False
-    took_seconds: float = 0.0
     members: tuple["FoldOutcome", ...] = ()
 
     def to_json(self) -> dict[str, object]:
@@ -88,7 +87,6 @@ class FoldOutcome:
             "estimator": self.estimator,
             "predicted_s": self.predicted.tolist(),
             "formula": self.formula and self.formula.to_json(),
-            "took_seconds": self.took_seconds,
             "members": [member.to_json() for member in self.members],
         }
 
@@ -98,8 +96,7 @@ class FoldOutcome:
         formula = value["formula"] and Formula.from_json(value["formula"])
         predicted = np.array(value["predicted_s"], dtype=float)
         members = tuple(map(cls.from_json, value["members"]))
-        took = float(value["took_seconds"])
-        return cls(value["split"], value["estimator"], predicted, formula, False, took, members)
+        return cls(value["split"], value["estimator"], predicted, formula, False, members)
 
 
 def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
@@ -108,7 +105,6 @@ def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
     LeakError if the estimator holds more than the training rows provide, before or after the fit, or if a
     prediction depends on other test rows. InputError for predictions of another shape.
     """
-    started = time.monotonic()
     estimator = task.factory()
     check_state(estimator, task.secrets, f"{task.estimator} before fit")
     known, unseen = table.part(task.train), table.part(task.test)
@@ -121,12 +117,8 @@ def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
         _predicted(task.split, member_name(task.estimator, name), member, unseen)
         for name, member in getattr(estimator, "members_", {}).items()
     )
-    return replace(
-        outcome,
-        interrupted=bool(getattr(estimator, "interrupted_", False)),
-        took_seconds=time.monotonic() - started,
-        members=tuple(members),
-    )
+    interrupted = bool(getattr(estimator, "interrupted_", False))
+    return replace(outcome, interrupted=interrupted, members=tuple(members))
 
 
 def _predicted(split: str, name: str, estimator: Estimator, unseen: FoldTable) -> FoldOutcome:
@@ -171,38 +163,6 @@ class StudyProgress:
     estimator: str
     elapsed_seconds: float
     remaining_seconds: float
-
-
-class _Clock:
-    """Estimate of the remaining time, from the mean duration of each estimator's fits so far.
-
-    n_splits : fits per estimator. workers : simultaneous fits at most; a cluster may do fewer.
-    """
-
-    def __init__(self, n_splits: int, estimators: tuple[str, ...], workers: int) -> None:
-        self._started = time.monotonic()
-        self._n_splits, self._workers = n_splits, workers
-        self._durations: dict[str, list[float]] = {name: [] for name in estimators}
-        self._busy = 0.0
-
-    def know(self, estimator: str, seconds: float) -> None:
-        """Take the duration of a fit from an earlier run into account."""
-        self._durations[estimator].append(seconds)
-
-    def after(self, split: str, estimator: str, seconds: float) -> StudyProgress:
-        """Return the progress after one more fit, which took `seconds` in its worker."""
-        self.know(estimator, seconds)
-        self._busy += seconds
-        known = [duration for durations in self._durations.values() for duration in durations]
-        # Estimators differ in cost by orders of magnitude; one without a finished fit gets the mean of all.
-        work_left = sum(
-            (self._n_splits - len(durations)) * float(np.mean(durations or known))
-            for durations in self._durations.values()
-        )
-        total = self._n_splits * len(self._durations)
-        elapsed = time.monotonic() - self._started
-        at_once = min(self._workers, math.ceil(self._busy / elapsed) or 1) if elapsed else 1
-        return StudyProgress(len(known), total, split, estimator, elapsed, work_left / at_once)
 
 
 def run_study(
@@ -266,11 +226,9 @@ def run_study(
     table, times = _checked(X, seconds, labels, group_column)
     _check_estimators(estimators, table.labels, elsewhere=workers > 1 or executor is not None)
     journal = Journal() if journal is None else journal
-    clock = _Clock(len(splits), tuple(estimators), workers)
     names = {(split.name, name): _task_name(split, name) for split in splits for name in estimators}
-    for known in _outcomes(journal, names.values()):
-        clock.know(known.estimator, known.took_seconds)
     missing = [pair for pair, name in names.items() if name not in journal]
+    started, left = time.monotonic(), len(missing)
     todo = _guarded_tasks(table, times, splits, estimators, missing)
     try:
         # Closing the generator cancels waiting fits and ends the workers.
@@ -279,8 +237,13 @@ def run_study(
                 if outcome.interrupted:
                     break
                 journal.keep(names[outcome.split, outcome.estimator], outcome.to_json())
+                left -= 1
                 if progress is not None:
-                    progress(clock.after(outcome.split, outcome.estimator, outcome.took_seconds))
+                    elapsed = time.monotonic() - started
+                    # Fits come split by split, each with every estimator: what is left takes as long.
+                    rest = elapsed * left / (len(missing) - left)
+                    done = len(names) - left
+                    progress(StudyProgress(done, len(names), outcome.split, outcome.estimator, elapsed, rest))
     except KeyboardInterrupt:
         pass  # the finished splits are a valid, smaller result; missing_splits names the others
     return _assembled(table.labels, times, splits, tuple(estimators), _outcomes(journal, names.values()))

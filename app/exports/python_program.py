@@ -2,24 +2,23 @@
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Mapping
-from math import isfinite
+from collections.abc import Mapping
+from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from trainlaw.app.answers.printed import printed_lines, spoken
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.program_model import (
     OF_ARGUMENTS,
     OF_SERVER,
     PEAK,
-    NamedCnn,
-    NamedGpu,
     NamedModel,
     definition,
     named_model,
+    number,
 )
 from trainlaw.app.models.lookup_tables import name_tables
-from trainlaw.app.text.html import template_text
+from trainlaw.app.text.html import environment
+from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS, link_family
@@ -69,61 +68,59 @@ def named_program(formula: Formula) -> str:
         "level_percent": f"{100 * LEVEL:g}",
         **(_OF_PASSES if formula.scope == FORWARD else _OF_ITERATIONS),
         "model": model,
-        "gpu_lines": list(map(_gpu_line, model.gpus)),
-        "cnn_lines": _cnn_lines(model.cnns),
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
         "arguments": OF_ARGUMENTS,
         "reasons": REASONS,
-        "families": {link.link: link_family(link.link) for link in model.links},
+        "links": {
+            link.link: (link.scope, link.effective_byte_per_s, link.latency_s, link_family(link.link))
+            for link in model.links
+        },
         "most_per_node": MOST_GPUS_PER_NODE,
         "layouts": LAYOUTS,
         "names": {kind: _named_tables(kind) for kind in ("GPU", "CNN")},
-        "naming": "\n\n".join(inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near)),
+        "naming": "\n\n".join(
+            inspect.getsource(each) for each in (NameMeaning, NameIndex, is_near, show_number)
+        ),
         "longest_name": LONGEST_NAME,
-        "limits": [*limits().values()],
+        "limits": {
+            each.name: (each.least, each.most, each.is_whole, each.expected) for each in limits().values()
+        },
         "rows_at_once": _ROWS_AT_ONCE,
     }
     return _rendered(values)
 
 
-def _listed(items: Iterable[object] | Mapping[str, object], indent: int) -> str:
-    """Return the items of a list or dictionary as Python text, one a line."""
-    pairs = items.items() if isinstance(items, Mapping) else ((None, item) for item in items)
-    texts = (f"{name!r}: {item!r}" if name is not None else repr(item) for name, item in pairs)
-    return "\n".join(f"{' ' * indent}{text}," for text in texts)
+def _block(items: Any, indent: int = 0) -> str:
+    """Return a list or dictionary as Python text, an item a line below a line with this indent."""
+    if isinstance(items, Mapping):
+        ends, texts = "{}", [f"{key!r}: {_literal(each)}" for key, each in items.items()]
+    else:
+        ends, texts = "[]", [*map(_literal, items)]
+    return "\n".join([ends[0], *(f"{' ' * indent}    {text}," for text in texts), " " * indent + ends[1]])
+
+
+def _literal(value: Any) -> str:
+    """Return a value as Python text; a number is as short as it can be, nan where it is unknown."""
+    if isinstance(value, bool | str):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        texts = ", ".join(map(_literal, value))
+        return f"[{texts}]" if isinstance(value, list) else f"({texts}{',' * (len(value) == 1)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_literal(each)}' for key, each in value.items())}}}"
+    return number(value)
 
 
 def _rendered(values: Mapping[str, object]) -> str:
     """Return the template filled with values; a name that is missing raises `jinja2.UndefinedError`."""
-    environment = Environment(
-        loader=FunctionLoader(template_text),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
+    of_programs = environment(is_html=False)
+    of_programs.filters |= {
         "text": repr,
-        "listed": _listed,
+        "block": _block,
         "texts": lambda items: ", ".join(map(repr, items)),
         "wrapped": _wrapped,
-        "number": _number,
-        "numbers": lambda items: ", ".join(map(_number, items)),
     }
-    return environment.get_template("named.py.jinja").render(**values)
-
-
-def _number(value: float | None) -> str:
-    """Return the shortest number that reads back exactly; whole numbers without a point."""
-    if value is None or not isfinite(value):
-        return "nan"
-    whole = str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
-    short = f"{value:g}"
-    return short if float(short) == value and len(short) < len(whole) else whole
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return " ".join(map(_number, values))
+    return of_programs.get_template("named.py.jinja").render(**values)
 
 
 def _named_tables(kind: str) -> Mapping[str, object]:
@@ -137,22 +134,6 @@ def _named_tables(kind: str) -> Mapping[str, object]:
     lines = ["|".join((name, ";".join(texts), ";".join(spelled))) for name, texts, spelled in rows]
     loose = ["|".join((key, ";".join(names))) for key, *names in tables.loose]
     return {**vars(tables), "lines": lines, "loose": loose}
-
-
-def _gpu_line(gpu: NamedGpu) -> str:
-    """Return name, vendor, generation, 1 if it is new, usual precision, what it lacks, links, and numbers."""
-    lacks, newest = ";".join(gpu.lacks), ";".join(f"{name}:{each}" for name, each in gpu.newest_links.items())
-    texts = (gpu.name, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks, newest)
-    return "|".join((*texts, _numbers(gpu.values)))
-
-
-def _cnn_lines(cnns: tuple[NamedCnn, ...]) -> list[str]:
-    """Return a line for each group of CNNs with equal counts at equal sizes and one held-out error."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for cnn in cnns:
-        sizes = (f"{pixels},{classes}:{_numbers(counts)}" for (pixels, classes), counts in cnn.sizes.items())
-        groups.setdefault((_number(cnn.error), *sizes), []).append(cnn.name)
-    return ["|".join((";".join(names), *key)) for key, names in groups.items()]
 
 
 def _local_names(model: NamedModel) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The page of a formula: one static HTML file that predicts in the browser, offline."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trainlaw.app.inputs.prices import EXAMPLE, read_prices
@@ -12,11 +12,10 @@ from trainlaw.app.models.scopes import Inputs, chosen_output, handling
 from trainlaw.app.models.stated_error import evolution_sentence
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.script import names_kinds, script_of, specs_of, titled_parts
+from trainlaw.app.page.script import FIELDS, Field, names_kinds, offered, script_of, specs_of, titled_parts
 from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Table, TableColumn
-from trainlaw.datasets.measurements.runs import STACKS
 from trainlaw.formulas import Formula, constants
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.printers.mathml import mathml_symbols
@@ -60,10 +59,7 @@ def run_page_html(formula: Formula) -> str:
         script=script_of(formula),
         summary=_summary(formula),
         summary_of_pass=_summary(laws.get(FORWARD, formula)),
-        currency=read_prices(Path(EXAMPLE)).currency,
-        stacks=STACKS,
-        grouped=[(constant.key, list(constant.values)) for constant in formula.grouped],
-        choices=[(name, _choice(name, law)) for name, law in laws.items()],
+        **_form(formula, [(name, _choice(name, law)) for name, law in laws.items()]),
         shares=_shares(laws),
         names_kinds=names_kinds(formula),
         target=mathml_symbol(formula.target.symbol),
@@ -75,8 +71,31 @@ def run_page_html(formula: Formula) -> str:
     )
 
 
+#: Changes of a GPU's rates that `trainlaw predict --gpu "T4 with 2x bandwidth"` takes as well.
+_FACTORS = ("0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4")
 #: A formula of one layer has no page: the layers of all CNNs would not fit.
 _PAGES = {Inputs.RUN: run_page_html}
+
+
+def _form(formula: Formula, laws: Sequence[tuple[str, str]]) -> dict[str, object]:
+    """Return the fields of the form, the pairs of value and text that lists offer, and the fields of groups.
+
+    laws : name and text of each formula on offer.
+    """
+    price = FIELDS["price"]._replace(label=FIELDS["price"].label.format(**vars(read_prices(Path(EXAMPLE)))))
+    groups = {
+        f"group-{n}": Field(each.key, "list", "", usual="any other") for n, each in enumerate(formula.grouped)
+    }
+    fields = {**FIELDS, "price": price, **groups}
+    names = offered() | {f"group-{n}": list(each.values) for n, each in enumerate(formula.grouped)}
+    options = {
+        name: [(fields[name].first, fields[name].usual)] * bool(fields[name].usual)
+        + [(each, each) for each in listed if (name, each) != ("precision", "default")]
+        for name, listed in names.items()
+    }
+    rates = [(factor, "unchanged" if factor == "1" else f"{factor}\u00d7") for factor in _FACTORS]
+    options |= {"formula": [*laws], "peak": rates, "bandwidth": rates}
+    return {"fields": fields, "options": options, "groups": groups}
 
 
 def _summary(formula: Formula) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainlaw.app.answers.facts import OF_MEMORY, Fact, gpu_facts, precision_facts
 from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
@@ -23,14 +23,17 @@ from trainlaw.app.models.settings import (
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
 from trainlaw.app.page.constants import page_tables
+from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.limits import limits
-from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
+from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE, REASONS
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, STACKS
+from trainlaw.datasets.spreadsheets.words import meanings
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
 from trainlaw.formulas.printers.programming import JAVASCRIPT
@@ -42,10 +45,9 @@ from trainlaw.validate.result import OURS
 from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 
 #: Files of the folder of templates, in the order in which the script needs them.
-MODULE_FILES = ("answers", "page/numbers", "page/law", "page/names", "page/choice", "module")
+MODULE_FILES = ("answers", "page/law", "page/names", "page/choice", "module")
 SCRIPT_FILES = (
     "answers",
-    "page/numbers",
     "page/law",
     "page/names",
     "page/choice",
@@ -56,37 +58,78 @@ SCRIPT_FILES = (
     "page/ranking",
     "page/comparison",
     "page/custom_cnn",
+    "page/runs",
+    "page/files",
     "page/start",
 )
 _OF_LINKS = frozenset(
     f"{place}_{fact}" for place in ("link", "network") for fact in ("byte_per_s", "s_per_byte", "latency_s")
 )
-# Inputs that are shown only for formulas with a term for them, with the base columns that they set.
-_OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "has_optimizer": ("has_optimizer",),
-    "has_input_copy": ("has_input_copy",),
-    "is_tuned": SETTING_COLUMNS["tuned"],
-    "is_bucketed": ("is_bucketed",),
-    "layout": SETTING_COLUMNS["layout"],
-    "stack": SETTING_COLUMNS["stack"],
-    "compilation": SETTING_COLUMNS["compilation"],
-    "host-launch": SETTING_COLUMNS["host_launch"],
-}
-# Limits by field of the form.
-_LIMITED: Mapping[str, str] = {
-    "batch": "batch",
-    "gpus": "n_gpus",
-    "nodes": "n_nodes",
-    "images": "images",
-    "epochs": "epochs",
-    "price": "price_per_hour",
-    "launch": "host_launch_s",
-}
+# Columns of measured runs that change what a time means, and are no fields of the form.
+_ASKED = (
+    *("global_batch", "gpus_per_node", "accumulation", "mode", "timed_parts", "unit", "allocation"),
+    *("flag:amp", "flag:fp16", "flag:bf16", "flag:tf32", "flag:channels_last", "flag:xla", "flag:inductor"),
+)
 # Quantities that the script computes for the table of answers, besides those that `factsOf` gives.
 _TIMES = frozenset(
     {"single_gpu_time_s", "added_s", "is_undefined", "n_nodes", "has_fp32_dense"}
     | {"nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s"}
 )
+
+
+class Field(NamedTuple):
+    """A field of the form, as `fields.toml` has it."""
+
+    label: str
+    kind: str
+    first: str
+    argument: str = ""
+    usual: str = ""
+
+
+FIELDS: Mapping[str, Field] = {name: Field(*row) for name, row in toml_table(__file__, "fields.toml").items()}
+_OF_SEVERAL_OR_EPOCHS = ("gpus", "nodes", "link", "network", "algorithm", "is_bucketed", "epochs")
+
+
+def _optional() -> dict[str, tuple[str, ...]]:
+    """Return the fields that only formulas with a term for them show, and the base columns that they set."""
+    settings = {name: field.argument.removesuffix("_s") for name, field in FIELDS.items()}
+    return {
+        name: SETTING_COLUMNS.get(settings[name], (name,))
+        for name, field in FIELDS.items()
+        if field.kind == "tick" or settings[name] in SETTING_COLUMNS
+    }
+
+
+def offered() -> dict[str, list[str]]:
+    """Return what the lists of the form offer besides their first value."""
+    scopes = {name: link.scope for name, link in links().items() if name != "none"}
+    return {
+        "precision": list(precision_rows()),
+        "layout": list(LAYOUTS),
+        "compilation": list(LAUNCHES_LEFT),
+        "stack": list(STACKS),
+        "link": [name for name, scope in scopes.items() if scope == "node"],
+        "network": [name for name, scope in scopes.items() if scope == "network"],
+        "algorithm": list(ALGORITHMS[1:]),
+    }
+
+
+def _vocabulary() -> dict[str, dict[str, str]]:
+    """Return the words of headings, by what is read of their column, of precisions and of units of time.
+
+    A column that changes what a time means and is no field has the word "asked".
+    """
+    read = {field.argument: name for name, field in FIELDS.items() if field.argument}
+    read |= {name: name for name in ("gpu", "cnn", "network", "time", "input_size_px", "n_classes")}
+    read |= {"batch_per_gpu": "batch", **dict.fromkeys(_ASKED, "asked")}
+    known = {name.replace("_", ""): name for name in read} | {**meanings("heading")}
+    return {
+        "headings": {word: read[name] for word, name in known.items() if name in read},
+        "precisions": {**meanings("value.precision")},
+        # "min" is a minute or a minimum.
+        "seconds": {word: unit for word, unit in meanings("second").items() if float(unit) <= 1},
+    }
 
 
 @cache
@@ -102,7 +145,8 @@ def script_of(formula: Formula) -> str:
     Raises InputError where a feature does not follow from the choices on the page.
     """
     laws = {"": formula, **offered_formulas(formula)}
-    return "\n".join(['"use strict";', *_declared(laws), *_files(SCRIPT_FILES)])
+    words = f"const VOCABULARY = {literal(_vocabulary())};"
+    return "\n".join(['"use strict";', *_declared(laws), words, *_files(SCRIPT_FILES)])
 
 
 def module_of(formula: Formula) -> str:
@@ -128,6 +172,7 @@ def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[s
     lines = {name: _lines(law) for name, law in laws.items()}
     indicators = {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
     base = needed - (_made_by("columnsOf") - {"usual_launch_s"}) - _OF_LINKS - indicators
+    base -= precision_rows()["fp32"].keys()
     tables = page_tables(formula, base, {name for each in lines.values() for name in spoken(each)})
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
     missing = sorted(base - known)
@@ -223,21 +268,25 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "perNode": MOST_GPUS_PER_NODE,
         "lacks": REASONS,
         "gpuFacts": list(_gpu_facts(formula)),
-        # The first choice as strings, as form fields and the fragment of a link hold them.
-        "first": json.loads(template_text("page/first.json")),
-        # By field of the form; the field of the launch time is in µs.
+        "first": {name: field.first for name, field in FIELDS.items()},
+        "fieldOf": {
+            field.argument: name
+            for name, field in FIELDS.items()
+            if field.argument and not (formula.scope == FORWARD and name in _OF_SEVERAL_OR_EPOCHS)
+        },
+        # The field of the launch time is in µs.
         "limits": {
-            field: {**vars(limits()[name]), "expected": limits()[name].expected}
-            for field, name in _LIMITED.items()
+            name: {**vars(limits()[field.argument]), "expected": limits()[field.argument].expected}
+            for name, field in FIELDS.items()
+            if field.argument in limits()
         },
         "grouped": [
             {"name": item.name, "values": dict(item.values), "default": item.default}
             for item in formula.grouped
         ],
-        "optional": list(_OPTIONAL),
+        "optional": list(_optional()),
         "launchesLeft": LAUNCHES_LEFT,
-        "layouts": LAYOUTS,
-        "stacks": STACKS,
+        "offered": offered(),
         "ofPasses": PRECISION_OF_PASSES,
         "coversGpus": handling(formula).covers_multi_gpu,
         "namesKinds": names_kinds(formula),
@@ -289,7 +338,7 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
         "ranges": dict(formula.ranges),
         "errors": _errors(formula),
         "titles": list(titles),
-        "known": [field for field, columns in _OPTIONAL.items() if used & {*columns}],
+        "known": [name for name, columns in _optional().items() if used & {*columns}],
         "isForward": is_forward,
         "ofGeneration": {
             gpu.generation: _differing(gpu_facts(formula, gpu), gpu_facts(first, gpu))

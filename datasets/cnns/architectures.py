@@ -28,7 +28,6 @@ from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.graph import Layer
 from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.datasets.files.storage import read_data_file
-from trainlaw.formulas.errors import InputError
 
 _WINDOWS = frozenset({"conv", "conv_transpose", "linear", "max_pool", "average_pool"})
 _POOLS = frozenset({"max_pool", "average_pool"})
@@ -56,21 +55,13 @@ def built_architecture(
 ) -> tuple[Layer, ...]:
     """Return the layers of lines, for images of a height and width (None: the height), pixels.
 
-    Raises InputError for an image at which the layers do not fit, and for a malformed line.
+    Raises InputError for an image at which the layers do not fit.
     """
     width = input_size_px if input_width_px is None else input_width_px
     cnn = _LineBuilder((input_size_px, width), n_classes)
-    for number, line in enumerate(lines):
+    for line in lines:
         kind, *entries = line.split()
-        fields = {entry[0]: entry[1:] for entry in entries}
-        try:
-            fits = cnn.add_line(kind, fields)
-        except InputError:
-            raise
-        except (KeyError, ValueError, IndexError, TypeError):
-            fits = False
-        if not fits:
-            raise InputError(f"layer {number}: cannot read {line[:80]!r}")
+        cnn.add_line(kind, {entry[0]: entry[1:] for entry in entries})
     return cnn.layers
 
 
@@ -83,11 +74,9 @@ class _LineBuilder(CnnBuilder):
         # The layer that each line stands for: a crop that changes nothing adds none.
         self._positions: list[int] = []
 
-    def add_line(self, kind: str, fields: Mapping[str, str]) -> bool:
-        """Add the layer of a line; return whether it learns what the line says."""
-        count = len(self.layers)
+    def add_line(self, kind: str, fields: Mapping[str, str]) -> None:
+        """Add the layer of a line."""
         self._positions.append(self._add(kind, fields))
-        return len(self.layers) == count or self.layers[-1].vector_parameters == self._count(fields, "v")
 
     def _above(self, word: str) -> int:
         return self._positions[len(self._positions) + int(word)]

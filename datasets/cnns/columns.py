@@ -1,12 +1,10 @@
 """The layers of a CNN as columns: arrays to sum and to mask."""
 
-from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, longest_path, moves_by_layer
+from trainlaw.datasets.cnns.graph import KINDS, Cnn, Layer, moves_by_layer
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -15,11 +13,11 @@ Numbers = NDArray[np.float64]
 class LayerColumns:
     """Columns of the layers of a CNN: float64 and bool arrays, shape (n_layers,), per sample.
 
-    `group` holds a mask for each group of layer kinds, `read` the elements that a layer reads from others.
-    `rows`, `reduction` and `columns` are the sizes of the matrix product of one group of a convolution,
-    `unfolded` the elements of its unfolded image. Further masks: `layers` are all but the inputs, `heavy`
-    those with MACs (convolutions and dense layers), `grouped` those of several groups, `conv` the
-    convolutions that are not depthwise, `single_conv` those of one group.
+    Each number of `Layer` is a column of its name. `group` holds a mask for each group of layer kinds, `read`
+    the elements that a layer reads from others. `rows`, `reduction` and `columns` are the sizes of the matrix
+    product of one group of a convolution, `unfolded` the elements of its unfolded image. Further masks:
+    `layers` are all but the inputs, `heavy` those with MACs (convolutions and dense layers), `grouped` those
+    of several groups, `conv` the convolutions that are not depthwise, `single_conv` those of one group.
     """
 
     def __init__(self, cnn: Cnn) -> None:
@@ -28,18 +26,8 @@ class LayerColumns:
         groups = np.array([layer.group for layer in cnn.layers])
         self.group = {name: groups == name for name in set(KINDS.values())}
         self.depthwise = np.array([layer.is_depthwise for layer in cnn.layers])
-        self.groups = self._column("groups")
-        self.macs = self._column("macs")
-        self.parameters = self._column("parameters")
-        self.input_elements = self._column("input_elements")
-        self.output_elements = self._column("output_elements")
         output = self.output_elements
         self.read = np.array([sum(output[i] for i in layer.inputs) for layer in cnn.layers], dtype=np.float64)
-        self.kernel_height = self._column("kernel_height")
-        self.kernel_width = self._column("kernel_width")
-        self.stride = self._column("stride")
-        self.in_channels = self._column("in_channels")
-        self.out_channels = self._column("out_channels")
         products = np.array([_matrix_product(layer) for layer in cnn.layers], dtype=np.float64)
         self.rows, self.reduction, self.columns, self.unfolded = products.T.copy()
         self.layers: Mask = ~self.group["input"]
@@ -50,24 +38,11 @@ class LayerColumns:
         self.conv: Mask = self.group["convolution"] & ~self.depthwise
         self.single_conv: Mask = self.conv & ~self.grouped
 
-    def _column(self, name: str) -> Numbers:
-        return np.array([getattr(layer, name) for layer in self.cnn.layers], dtype=np.float64)
-
-    @property
-    def critical_path_macs(self) -> float:
-        """Largest sum of MACs on a way from an input to an output, MAC."""
-        return longest_path(self.cnn, self.macs.tolist())
-
-    def one_by_one(self) -> Iterator["LayerColumns"]:
-        """Give the columns of each layer alone, shape (1,), as if it were a CNN."""
-        columns = {**vars(self), "moved": self.moved}
-        for place in range(len(self.cnn.layers)):
-            one = copy(self)
-            for name, values in columns.items():
-                if isinstance(values, np.ndarray):
-                    vars(one)[name] = values[place : place + 1]
-            one.group = {name: mask[place : place + 1] for name, mask in self.group.items()}
-            yield one
+    def __getattr__(self, name: str) -> Numbers:
+        """Return what each layer has under a name, such as `macs`, float64, shape (n_layers,)."""
+        values = np.array([getattr(layer, name) for layer in self.cnn.layers], dtype=np.float64)
+        vars(self)[name] = values
+        return values
 
     @property
     def touched(self) -> Numbers:
@@ -86,7 +61,7 @@ class LayerColumns:
             np.add.at(readers, list(layer.inputs), 1)
         names = [layer.kind if layer.kind in moves else layer.group for layer in self.cnn.layers]
         inputs, outputs = np.array([moves.get(name, (0.0, 0.0)) for name in names]).T
-        outputs = outputs + moves["bias"][1] * (self.heavy & (self._column("vector_parameters") > 0))
+        outputs = outputs + moves["bias"][1] * (self.heavy & (self.vector_parameters > 0))
         outputs += moves["reader"][1] * np.maximum(readers - 1, 0) * self.layers
         moved: Numbers = inputs * self.read + outputs * self.output_elements
         return moved

@@ -1,13 +1,15 @@
 """Aggregate counts of a CNN, per image and forward pass."""
 
+import math
 from collections.abc import Callable, Mapping
-from typing import SupportsFloat
 
 import numpy as np
 from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.datasets.cnns.graph import Cnn, longest_path
 from trainlaw.datasets.files.storage import read_data_rows
 
+#: Gives a number for each layer, which are summed, shape (n_layers,), or one for the CNN.
+Rule = Callable[[LayerColumns], np.ndarray | float]
 _OTHER = frozenset({"merge", "gate", "move", "scale", "dropout", "lrn"})
 #: Sizes of layers in elements read and written, each of a class from half to twice its size: the share of a
 #: layer that a cache holds changes smoothly with its size, so a class can stand for its layers.
@@ -30,95 +32,88 @@ LAYER_LIMITS: Mapping[str, tuple[float, float]] = {
 }
 
 
-def _touched_at_size(
-    layers: Callable[[LayerColumns], np.ndarray], low: float, high: float
-) -> Callable[..., float]:
-    """Return what sums the elements that layers of one class of `LAYER_SIZES` read and write."""
-    return lambda t: t.touched[layers(t) & (t.touched >= low) & (t.touched < high)].sum()
+def _at_size(amounts: Rule, low: float, high: float) -> Rule:
+    """Return a rule that counts amounts in layers of one class of `LAYER_SIZES`."""
+    return lambda t: amounts(t) * ((t.touched >= low) & (t.touched < high))
 
 
-def _moved_at_size(low: float, high: float) -> Callable[..., float]:
-    """Return a sum of the elements that kernels without products move in layers of one class."""
-    return lambda t: t.moved[(t.touched >= low) & (t.touched < high)].sum()
-
-
-#: What counts each column; its unit and meaning are its row in `features.csv`.
-COUNTS: Mapping[str, Callable[[LayerColumns], SupportsFloat]] = {
+_SIZED: Mapping[str, Rule] = {
+    "conv": lambda t: t.touched * t.conv,
+    "light": lambda t: t.touched * (t.layers & ~t.heavy),
+    "moved": lambda t: t.moved,
+}
+#: What counts each column, in each layer where a CNN has the sum; its unit and meaning are in `features.csv`.
+COUNTS: Mapping[str, Rule] = {
     # Work, by how libraries treat it: grouped and depthwise convolutions have separate kernels.
-    "macs": lambda t: t.macs.sum(),
-    "conv_macs": lambda t: t.macs[t.single_conv].sum(),
-    "grouped_conv_macs": lambda t: t.macs[t.conv & t.grouped].sum(),
-    "depthwise_macs": lambda t: t.macs[t.depthwise].sum(),
-    "dense_macs": lambda t: t.macs[t.group["dense"]].sum(),
-    "linear_macs": lambda t: t.macs[t.linear].sum(),
-    "other_macs": lambda t: t.macs[t.single_conv & ~t.linear & ~(t.kernel(3) & (t.stride == 1))].sum(),
+    "macs": lambda t: t.macs,
+    "conv_macs": lambda t: t.macs * t.single_conv,
+    "grouped_conv_macs": lambda t: t.macs * (t.conv & t.grouped),
+    "depthwise_macs": lambda t: t.macs * t.depthwise,
+    "dense_macs": lambda t: t.macs * t.group["dense"],
+    "linear_macs": lambda t: t.macs * t.linear,
+    "other_macs": lambda t: t.macs * (t.single_conv & ~t.linear & ~(t.kernel(3) & (t.stride == 1))),
     # The gradient of a depthwise convolution's input: each input pixel takes part in all windows.
-    "depthwise_input_macs": lambda t: (t.input_elements * t.kernel_height * t.kernel_width)[
-        t.depthwise
-    ].sum(),
+    "depthwise_input_macs": lambda t: t.input_elements * t.kernel_height * t.kernel_width * t.depthwise,
     # Weights: what the optimizer and the all-reduce move.
-    "params": lambda t: t.parameters.sum(),
-    "dense_params": lambda t: t.parameters[t.group["dense"]].sum(),
-    "conv_params": lambda t: t.parameters[t.group["convolution"]].sum(),
+    "params": lambda t: t.parameters,
+    "dense_params": lambda t: t.parameters * t.group["dense"],
+    "conv_params": lambda t: t.parameters * t.group["convolution"],
     # Activations, by who writes them: memory traffic.
-    "activation_elements": lambda t: t.output_elements[t.layers].sum(),
-    "conv_output_elements": lambda t: t.output_elements[t.conv].sum(),
-    "depthwise_output_elements": lambda t: t.output_elements[t.depthwise].sum(),
-    "batchnorm_output_elements": lambda t: t.output_elements[t.group["normalization"]].sum(),
-    "elementwise_elements": lambda t: t.output_elements[t.layers & ~t.heavy].sum(),
-    "concat_elements": lambda t: t.output_elements[t.group["concat"] | t.group["move"]].sum(),
-    "pool_elements": lambda t: t.read[t.group["pooling"]].sum(),
+    "activation_elements": lambda t: t.output_elements * t.layers,
+    "conv_output_elements": lambda t: t.output_elements * t.conv,
+    "depthwise_output_elements": lambda t: t.output_elements * t.depthwise,
+    "batchnorm_output_elements": lambda t: t.output_elements * t.group["normalization"],
+    "elementwise_elements": lambda t: t.output_elements * (t.layers & ~t.heavy),
+    "concat_elements": lambda t: t.output_elements * (t.group["concat"] | t.group["move"]),
+    "pool_elements": lambda t: t.read * t.group["pooling"],
     # Where the channels are planes, one block of threads walks through all pixels of a channel.
-    "batchnorm_pixels": lambda t: t.rows[t.batchnorm].sum(),
+    "batchnorm_pixels": lambda t: t.rows * t.batchnorm,
     # Numbers of layers: each is at least one launch.
-    "n_layers": lambda t: t.layers.sum(),
-    "n_conv": lambda t: t.conv.sum(),
-    "n_grouped_conv": lambda t: (t.conv & t.grouped).sum(),
-    "n_depthwise": lambda t: t.depthwise.sum(),
-    "n_dense": lambda t: t.group["dense"].sum(),
-    "n_batchnorm": lambda t: t.group["normalization"].sum(),
-    "n_pool": lambda t: t.group["pooling"].sum(),
-    "n_activation": lambda t: t.group["activation"].sum(),
-    "n_add": lambda t: t.group["add"].sum(),
-    "n_concat": lambda t: t.group["concat"].sum(),
-    "n_other": lambda t: sum(int(t.group[name].sum()) for name in _OTHER),
+    "n_layers": lambda t: t.layers,
+    "n_conv": lambda t: t.conv,
+    "n_grouped_conv": lambda t: t.conv & t.grouped,
+    "n_depthwise": lambda t: t.depthwise,
+    "n_dense": lambda t: t.group["dense"],
+    "n_batchnorm": lambda t: t.group["normalization"],
+    "n_pool": lambda t: t.group["pooling"],
+    "n_activation": lambda t: t.group["activation"],
+    "n_add": lambda t: t.group["add"],
+    "n_concat": lambda t: t.group["concat"],
+    "n_other": lambda t: np.any([t.group[name] for name in _OTHER], axis=0),
     # Kernel sizes and strides, which decide the algorithm (3 x 3 with stride 1: Winograd).
-    "conv1x1_macs": lambda t: t.macs[t.kernel(1)].sum(),
-    "conv3x3_macs": lambda t: t.macs[t.kernel(3) & (t.stride == 1)].sum(),
-    "max_layer_elements": lambda t: t.output_elements[t.layers].max(initial=0.0),
+    "conv1x1_macs": lambda t: t.macs * t.kernel(1),
+    "conv3x3_macs": lambda t: t.macs * (t.kernel(3) & (t.stride == 1)),
+    "max_layer_elements": lambda t: (t.output_elements * t.layers).max(),
     # The graph: what can run concurrently.
     "depth": lambda t: longest_path(t.cnn, t.heavy.tolist()),
     "depth_all_layers": lambda t: longest_path(t.cnn, t.layers.tolist()),
-    "graph_width": lambda t: t.macs.sum() / path if (path := t.critical_path_macs) else 0.0,
-    "input_elements": lambda t: t.output_elements[t.group["input"]].sum(),
+    "graph_width": lambda t: t.macs.sum() / (longest_path(t.cnn, t.macs.tolist()) or math.inf),
+    "input_elements": lambda t: t.output_elements * t.group["input"],
     # Sizes of the matrix products: their time saturates with each of rows, reduction and columns.
-    "im2col_elements": lambda t: t.unfolded[t.conv].sum(),
-    "conv_output_pixels": lambda t: t.rows[t.conv].sum(),
-    "conv_output_channels": lambda t: t.out_channels[t.conv].sum(),
-    "conv_reduction_length": lambda t: t.reduction[t.conv].sum(),
-    "conv_input_elements": lambda t: t.input_elements[t.conv].sum(),
-    "conv5x5_macs": lambda t: t.macs[t.conv & (t.kernel_height >= 5) & (t.stride == 1)].sum(),
-    "strided_conv_macs": lambda t: t.macs[t.conv & (t.stride > 1)].sum(),
+    "im2col_elements": lambda t: t.unfolded * t.conv,
+    "conv_output_pixels": lambda t: t.rows * t.conv,
+    "conv_output_channels": lambda t: t.out_channels * t.conv,
+    "conv_reduction_length": lambda t: t.reduction * t.conv,
+    "conv_input_elements": lambda t: t.input_elements * t.conv,
+    "conv5x5_macs": lambda t: t.macs * (t.conv & (t.kernel_height >= 5) & (t.stride == 1)),
+    "strided_conv_macs": lambda t: t.macs * (t.conv & (t.stride > 1)),
     # What tensor cores do badly: few channels; wide groups they do well.
-    "thin_conv_macs": lambda t: t.macs[
-        t.single_conv & (np.minimum(t.in_channels, t.out_channels) < THIN)
-    ].sum(),
-    "broad_grouped_conv_macs": lambda t: t.macs[
-        t.conv & t.grouped & (t.out_channels >= THIN * t.groups) & (t.in_channels >= THIN * t.groups)
-    ].sum(),
+    "thin_conv_macs": lambda t: t.macs * (t.single_conv & (np.minimum(t.in_channels, t.out_channels) < THIN)),
+    "broad_grouped_conv_macs": lambda t: (
+        t.macs * (t.conv & t.grouped & (np.minimum(t.in_channels, t.out_channels) >= THIN * t.groups))
+    ),
     # Layers without MACs by kind: their passes differ.
-    "activation_output_elements": lambda t: t.output_elements[t.group["activation"]].sum(),
-    "add_elements": lambda t: t.output_elements[t.group["add"]].sum(),
-    "gate_elements": lambda t: t.touched[t.group["merge"] | t.group["gate"] | t.group["scale"]].sum(),
-    "other_normalization_elements": lambda t: t.output_elements[
-        t.of_kind("layernorm", "groupnorm", "instancenorm", "prelu")
-    ].sum(),
+    "activation_output_elements": lambda t: t.output_elements * t.group["activation"],
+    "add_elements": lambda t: t.output_elements * t.group["add"],
+    "gate_elements": lambda t: t.touched * (t.group["merge"] | t.group["gate"] | t.group["scale"]),
+    "other_normalization_elements": lambda t: (
+        t.output_elements * t.of_kind("layernorm", "groupnorm", "instancenorm", "prelu")
+    ),
     **{
-        f"{kind}_elements_{name}": _touched_at_size(layers, *limits)
-        for kind, layers in {"conv": lambda t: t.conv, "light": lambda t: t.layers & ~t.heavy}.items()
+        f"{kind}_elements_{name}": _at_size(amounts, *limits)
+        for kind, amounts in _SIZED.items()
         for name, limits in LAYER_LIMITS.items()
     },
-    **{f"moved_elements_{name}": _moved_at_size(*limits) for name, limits in LAYER_LIMITS.items()},
 }
 
 
@@ -130,7 +125,7 @@ def counts(cnn: Cnn) -> dict[str, float]:
     25557032.0
     """
     table = LayerColumns(cnn)
-    return {name: float(count(table)) for name, count in COUNTS.items()}
+    return {name: float(np.sum(count(table))) for name, count in COUNTS.items()}
 
 
 def explain() -> tuple[tuple[str, str, str], ...]:

@@ -125,7 +125,5 @@ def layer_facts(cnn: Cnn) -> np.ndarray:
 
     Columns are those of `CNN_LAYER_COLUMNS`, in their order; an input has `n_layers` 0.
     """
-    layers = LayerColumns(cnn).one_by_one()
-    return np.array(
-        [[COUNTS[name](layer) for name in CNN_LAYER_COLUMNS] for layer in layers], dtype=np.float64
-    )
+    layers = LayerColumns(cnn)
+    return np.column_stack([COUNTS[name](layers) for name in CNN_LAYER_COLUMNS]).astype(np.float64)

@@ -3,6 +3,7 @@
 import csv
 import datetime
 import gzip
+import io
 import os
 import re
 import zipfile
@@ -155,9 +156,7 @@ def read_grids(path: str | os.PathLike[str]) -> Mapping[str, Grid]:
     if ending not in (*_TEXTS, ".xlsx", ".xlsm", ".ods", ".parquet"):
         known = ", ".join((*_TEXTS, ".xlsx", ".ods", ".parquet"))
         raise InputError(f"expected a table in {place} ({known}), got the suffix {ending!r}")
-    check_size(place)
-    if place.stat().st_size > MAX_GRID_BYTES:
-        raise InputError(f"{place} is {place.stat().st_size} bytes; the limit is {MAX_GRID_BYTES}")
+    check_size(place, MAX_GRID_BYTES)
     if ending == ".parquet":
         frame = read_table_file(place)
         if len(frame) > MAX_GRID_ROWS or frame.size > MAX_GRID_CELLS:
@@ -226,26 +225,17 @@ def _encodings(data: bytes) -> tuple[str, ...]:
     return ("utf-8", "cp1252")
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text; as a list, they would take four times its memory."""
-    start = 0
-    while (end := text.find("\n", start)) >= 0:
-        yield text[start:end]
-        start = end + 1
-    yield text[start:]
-
-
 def _text_grid(text: str, place: Path) -> Grid:
-    for number, line in enumerate(_lines(text), start=1):
+    for number, line in enumerate(io.StringIO(text), start=1):
         if len(line) > MAX_LINE_BYTES:
             raise InputError(f"{place} is not a text table: line {number} is too long")
     first, _, rest = text.partition("\n")
     stated = _stated_separator(first)
     if stated:
         text = f"\n{rest}"  # the first line stays, empty, so that rows keep their numbers
-    separator = stated or _separator(list(islice(_lines(text), _SAMPLE)))
+    separator = stated or _separator(list(islice(io.StringIO(text), _SAMPLE)))
     with read_as(place, "a text table"):
-        return _grid(_within_limits(_split(_lines(text), separator), place), separator)
+        return _grid(_within_limits(_split(io.StringIO(text), separator), place), separator)
 
 
 def _within_limits(rows: Iterable[list[str]], place: Path) -> Iterator[list[str]]:
@@ -291,7 +281,7 @@ def _sampled(lines: list[str], separator: str) -> list[list[str]]:
 def _split(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
     if separator in _BLANKS:
         return (re.split(separator, line.strip()) for line in lines)
-    rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator)
+    rows = csv.reader(lines, delimiter=separator)
     return map(_of_markdown, rows) if separator == "|" else rows
 
 

@@ -3,16 +3,13 @@
 import csv
 import gzip
 import os
-import struct
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pandas as pd
 from trainlaw.datasets.files.storage import FLOAT_PRECISION
@@ -43,7 +40,7 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
     kind = endings[0] if len(endings) == 2 and endings[1] == ".gz" else "".join(endings[-1:])
     if kind not in _READERS:
         raise InputError(f"expected a table in {place} ({', '.join(_READERS)}), got the suffix {shown(kind)}")
-    check_size(place)
+    check_size(place, MAX_BYTES)
     table = _READERS[kind](place, tuple(text_columns))
     if len(table.columns) > MAX_COLUMNS or len(table) > MAX_ROWS:
         raise InputError(
@@ -52,21 +49,11 @@ def read_table_file(path: str | os.PathLike[str], text_columns: Iterable[str] = 
     return table
 
 
-def check_size(place: Path) -> None:
-    """Raise InputError where `place` is no file, is empty or larger than `MAX_BYTES`."""
-    try:
-        if place.exists() and not place.is_file():
-            # Reading a pipe or a terminal would wait without limit.
-            raise InputError(f"{place} is not a file; save the table as a file first")
-        if not place.is_file():
-            raise InputError(f"{place}: no such file")
-        size = place.stat().st_size
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {shown(str(place))}: {error}") from None
-    if size > MAX_BYTES:
-        raise InputError(f"{place} is {size} bytes; the limit is {MAX_BYTES}. Is it the right file?")
-    if size == 0:
-        raise InputError(f"expected a table in {place}, got an empty file")
+def check_size(place: Path, limit_bytes: int) -> None:
+    """Raise InputError where `place` is no file, is empty or larger than a limit."""
+    with opened_file(place, limit_bytes) as file:
+        if not file.read(1):
+            raise InputError(f"expected a table in {place}, got an empty file")
 
 
 def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
@@ -74,24 +61,21 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     header, encoding = _scanned_header(place, zipped)
     separator = max(_SEPARATORS, key=header.count)
     names = _names_of(header, separator, place)
-    try:
-        with read_as(place, "a CSV table"), warnings.catch_warnings():
-            # pandas only warns where a row has more cells than there are names.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
-                place,
-                sep=separator,
-                encoding=encoding,
-                compression="gzip" if zipped else None,
-                dtype=dict.fromkeys(set(names) & set(text_columns), str),
-                keep_default_na=False,
-                na_values=[""],
-                index_col=False,
-                low_memory=False,
-                float_precision=FLOAT_PRECISION,
-            )
-    except pd.errors.ParserWarning:
-        raise InputError(f"{place} is not a CSV table: its first row has more cells than names") from None
+    with read_as(place, "a CSV table"), warnings.catch_warnings():
+        # pandas only warns where a row has more cells than there are names.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return pd.read_csv(
+            place,
+            sep=separator,
+            encoding=encoding,
+            compression="gzip" if zipped else None,
+            dtype=dict.fromkeys(set(names) & set(text_columns), str),
+            keep_default_na=False,
+            na_values=[""],
+            index_col=False,
+            low_memory=False,
+            float_precision=FLOAT_PRECISION,
+        )
 
 
 def _names_of(header: str, separator: str, place: Path) -> list[str]:
@@ -147,7 +131,7 @@ def excel_book(place: Path, max_bytes: int) -> Iterator[Any]:
     Raises InputError for a file that is larger or no such workbook, MissingDependencyError.
     """
     openpyxl = optional_package("openpyxl", "data")
-    try:
+    with read_as(place, "an Excel table"):
         with zipfile.ZipFile(place) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
         if unpacked > max_bytes:
@@ -155,36 +139,18 @@ def excel_book(place: Path, max_bytes: int) -> Iterator[Any]:
         book = openpyxl.load_workbook(place, read_only=True, data_only=True)
         yield book
         book.close()
-    except InputError:
-        raise
-    # openpyxl passes on whatever its zip, XML and number parsers raise for a broken file.
-    except Exception as error:
-        raise InputError(f"{place} is not an Excel table: {one_line(error)}") from None
 
 
 def _read_excel(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     with excel_book(place, MAX_BYTES) as book:
-        columns = _columns_of(_filled_rows(excel_rows(book.worksheets[0]), place))
+        cells = pd.DataFrame(list(_filled_rows(excel_rows(book.worksheets[0]), place)), dtype=object)
     # A column without a name and without a value is space between others.
-    used = [cells for cells in columns if any(cell is not None for cell in cells)]
-    names = ["" if cells[0] is None else str(cells[0]) for cells in used]
+    used = cells.dropna(axis="columns", how="all")
+    names = ["" if pd.isna(name) else str(name) for row in used[:1].to_numpy() for name in row]
     _check_names(names, place)
-    frame = pd.DataFrame(
-        {name: pd.Series(cells[1:], dtype=object) for name, cells in zip(names, used, strict=True)},
-        copy=False,
-    )
+    frame = used[1:].set_axis(names, axis="columns").reset_index(drop=True)
     texts = [name for name in names if name in text_columns]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in texts})
-
-
-def _columns_of(rows: Iterable[Sequence[object]]) -> list[list[object]]:
-    """Return the cells of rows, which may differ in length, column by column."""
-    columns: list[list[object]] = []
-    for number, row in enumerate(rows):
-        columns += [[None] * number for _ in range(len(row) - len(columns))]
-        for place, cells in enumerate(columns):
-            cells.append(row[place] if place < len(row) else None)
-    return columns
 
 
 def excel_rows(sheet: Any) -> Iterator[Sequence[object]]:
@@ -222,7 +188,7 @@ def _filled_rows(rows: Iterable[Sequence[object]], place: Path) -> Iterator[Sequ
 
 def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     parquet = optional_package("pyarrow.parquet", "data")
-    try:
+    with read_as(place, "a Parquet table"):
         with parquet.ParquetFile(place) as file:
             texts = _checked_columns(file, place)
         # Texts stay in their dictionary until it is known how large they are without it.
@@ -231,11 +197,6 @@ def _read_parquet(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
         # Texts that are none would fail wherever they are first looked at.
         table.validate(full=True)
         frame: pd.DataFrame = table.to_pandas()
-    except InputError:
-        raise
-    # pyarrow raises its own errors, OSError or ValueError, depending on what is broken.
-    except Exception as error:
-        raise InputError(f"{place} is not a Parquet table: {one_line(error)}") from None
     _check_names([str(name) for name in frame.columns], place)
     return frame.reset_index(drop=True)
 
@@ -285,22 +246,6 @@ def _with_texts(table: Any, place: Path) -> Any:
     return table
 
 
-# What readers of damaged files raise: those of zip, gzip, XML, CSV and numbers, and for an encrypted archive.
-_UNREADABLE = (
-    OSError,
-    EOFError,
-    ArithmeticError,
-    LookupError,
-    RuntimeError,
-    ValueError,
-    csv.Error,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    ElementTree.ParseError,
-)
-
-
 @contextmanager
 def read_as(place: Path, kind: str) -> Iterator[None]:
     """Raise InputError, that `place` is not of the kind, where what follows cannot read it."""
@@ -308,13 +253,12 @@ def read_as(place: Path, kind: str) -> Iterator[None]:
         yield
     except TrainlawError:
         raise
-    except _UNREADABLE as error:
-        raise InputError(f"{place} is not {kind}: {one_line(error)}") from None
-
-
-def one_line(error: BaseException) -> str:
-    """Return the message of an error on one line, at most 200 characters."""
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    except pd.errors.ParserWarning:
+        raise InputError(f"{place} is not {kind}: its first row has more cells than names") from None
+    # Of a broken file, packages pass on whatever their zip, XML, CSV and number parsers raise.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{place} is not {kind}: {reason}") from None
 
 
 _READERS: Mapping[str, Callable[[Path, tuple[str, ...]], pd.DataFrame]] = {

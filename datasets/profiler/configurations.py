@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Configuration:
     @property
     def cells(self) -> dict[str, object]:
         """The fields by name, which are the columns of the failure file."""
-        return {name: getattr(self, name) for name in CONFIGURATION_COLUMNS}
+        return asdict(self)
 
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))

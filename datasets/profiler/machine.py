@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -211,17 +212,17 @@ def read_processor(root: Path = Path("/"), cores: int | None = None) -> Processo
 
     cores : those that this process may use (None: as the operating system states).
     """
-    fields = _cpuinfo(_text(root / "proc/cpuinfo"))
-    flags = set((fields.get("flags") or fields.get("Features") or "").split())
+    info = _text(root / "proc/cpuinfo")
+    flags = {*_field(info, "flags").split(), *_field(info, "Features").split()}
     cpu = root / "sys/devices/system/cpu/cpu0"
     # The highest clock of the governor, in kHz, or the one of the moment, in MHz.
     limit = _number(_text(cpu / "cpufreq/cpuinfo_max_freq")) * 1e3
     return Processor(
-        model=_name(fields.get("model name") or platform.processor() or platform.machine()),
+        model=_name(_field(info, "model name") or platform.processor() or platform.machine()),
         cores=cores or usable_cores(),
         lanes=next((lanes for flag, lanes in _LANES.items() if flag in flags), 0),
-        clock_hz=_number(fields.get("cpu MHz", "")) * 1e6 if isnan(limit) else limit,
-        memory_bytes=_number(_after(_text(root / "proc/meminfo"), "MemTotal:")) * 1024,
+        clock_hz=_number(_field(info, "cpu MHz")) * 1e6 if isnan(limit) else limit,
+        memory_bytes=_number(_field(_text(root / "proc/meminfo"), "MemTotal")) * 1024,
         l3_bytes=_number(_text(cpu / "cache/index3/size")) * 1024,
         l1_bytes=_number(_text(cpu / "cache/index0/size")) * 1024,
         bf16_gain=next((gain for flag, gain in _BF16_GAIN.items() if flag in flags), 1),
@@ -237,7 +238,7 @@ def usable_cores() -> int:
 
 def available_memory_bytes(root: Path = Path("/")) -> float:
     """Return the bytes that a program may take without swapping, nan where unknown."""
-    return _number(_after(_text(root / "proc/meminfo"), "MemAvailable:")) * 1024
+    return _number(_field(_text(root / "proc/meminfo"), "MemAvailable")) * 1024
 
 
 def _text(path: Path) -> str:
@@ -247,21 +248,16 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _cpuinfo(text: str) -> dict[str, str]:
-    """Return the fields of the first processor listed."""
-    lines = text.partition("\n\n")[0].splitlines()
-    parts = [line.partition(":") for line in lines]
-    return {name.strip(): value.strip() for name, _, value in parts}
-
-
-def _after(text: str, word: str) -> str:
-    return text.partition(word)[2].partition("\n")[0]
+def _field(text: str, name: str) -> str:
+    """Return the value in the first line with a name, "" without one."""
+    found = re.search(rf"^{name}\s*:[ \t]*(.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else ""
 
 
 def _number(text: str) -> float:
     """Return the number that a text begins with (512 of "512K"); nan where there is none ("[N/A]")."""
-    digits = "".join(character for character in text.strip().partition(" ")[0] if character in "0123456789.")
-    return float(digits) if digits else nan
+    found = re.match(r"\s*(\d+(?:\.\d+)?)", text)
+    return float(found[1]) if found else nan
 
 
 def _name(text: str) -> str:

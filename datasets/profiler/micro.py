@@ -1,19 +1,15 @@
 """Micro-benchmarks: the rates that a device achieves, as the table of `trainlaw study --rates`."""
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from trainlaw.datasets.profiler.configurations import MEASURABLE_PRECISIONS
 from trainlaw.datasets.profiler.devices import set_precision
 from trainlaw.datasets.profiler.local_device import measured_device, torch_package, torch_part
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile, sibling
-from trainlaw.datasets.profiler.timing import Clock, check_clock
 from trainlaw.formulas.errors import check_name
-from trainlaw.formulas.files.text_files import csv_text, write_text_atomically
 
 #: Columns that a study reads to calibrate a formula: a row per device and precision.
 RATE_COLUMNS = (
@@ -35,44 +31,6 @@ class AchievedRates:
     launch_latency_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stopwatch:
-    """The marks of a clock, the clock of the host `now` (s), and `wait`, which waits for the device."""
-
-    clock: Clock
-    wait: Callable[[], None]
-    now: Callable[[], float] = time.perf_counter
-
-
-def time_calls(call: Callable[[], object], watch: Stopwatch, seconds: float) -> float:
-    """Return the seconds of one call: median of five series that share about `seconds`, after a warm-up.
-
-    Within a series, calls follow each other without waiting for the device. Raises ClockError if the clock
-    does not wait for the device.
-    """
-    call()
-    marked_s, wall_s = _series(call, watch, 1)
-    count = int(min(max(seconds / 5 / max(marked_s, wall_s, 1e-7), 1), 100_000))
-    spans = [_series(call, watch, count) for _ in range(5)]
-    check_clock(spans)
-    return median(marked_s for marked_s, _ in spans) / count
-
-
-def _series(call: Callable[[], object], watch: Stopwatch, count: int) -> tuple[float, float]:
-    """Return the seconds of `count` calls between the marks, and on the wall clock."""
-    clock = watch.clock
-    clock.finish()
-    watch.wait()
-    began = watch.now()
-    first = clock.mark()
-    for _ in range(count):
-        call()
-    last = clock.mark()
-    clock.finish()
-    watch.wait()
-    return clock.seconds(first, last), watch.now() - began
-
-
 def profile_micro(
     device: str,
     threads: Sequence[int],
@@ -90,10 +48,7 @@ def profile_micro(
     for precision in precisions:
         check_name("precision", precision, MEASURABLE_PRECISIONS)
         set_precision(torch_package(), device, precision)
-    machine, path = MachineFile(out), sibling(out, "rates")
-    rows: dict[tuple[str, str], Mapping[str, object]] = {
-        (row["gpu"], row["precision"]): row for row in RowFile(path, RATE_COLUMNS).rows
-    }
+    machine, file = MachineFile(out), RowFile(sibling(out, "rates"), RATE_COLUMNS)
     for number in threads:
         host = measured_device(device, number, machine)
         if number:
@@ -101,7 +56,6 @@ def profile_micro(
         for precision in precisions:
             rates: AchievedRates = torch_part("torch_micro").achieved_rates(device, precision)
             found = {name: getattr(rates, name) for name in RATE_COLUMNS[2:]}
-            rows[host.gpu, precision] = {"gpu": host.gpu, "precision": precision, **found}
+            file.put({"gpu": host.gpu, "precision": precision, **found}, "gpu", "precision")
             on_rates(host.gpu, rates)
-            write_text_atomically(path, csv_text(RATE_COLUMNS, rows.values()))
-    return path
+    return file.path

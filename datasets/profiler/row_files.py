@@ -7,14 +7,7 @@ from pathlib import Path
 
 from trainlaw.datasets.hardware.gpus import GPU_COLUMNS
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.files.text_files import (
-    csv_rows,
-    csv_text,
-    read_csv,
-    read_text,
-    write_bytes_atomically,
-    write_text_atomically,
-)
+from trainlaw.formulas.files.text_files import csv_rows, csv_text, read_text, write_text_atomically
 
 _MAX_BYTES = 512 * 2**20
 
@@ -51,6 +44,13 @@ class RowFile:
             os.close(descriptor)
         self._rows.append(added)
 
+    def put(self, row: Mapping[str, object], *key: str) -> None:
+        """Put a row in place of the one with the same cells in the columns `key`, and write the file."""
+        added = self._cells(row)
+        others = [other for other in self._rows if any(other[name] != added[name] for name in key)]
+        self._rows = [*others, added]
+        write_text_atomically(self.path, csv_text(self.columns, self._rows))
+
     def _cells(self, row: Mapping[str, object]) -> dict[str, str]:
         strange = row.keys() - set(self.columns)
         if strange:
@@ -63,7 +63,7 @@ class RowFile:
         text = read_text(self.path, _MAX_BYTES)
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
-            write_bytes_atomically(self.path, whole.encode())
+            write_text_atomically(self.path, whole)
         header, *rows = csv_rows(whole, self.path, ",") or [[]]
         if tuple(header) != self.columns or any(len(row) != len(header) for row in rows):
             raise InputError(
@@ -75,12 +75,9 @@ class RowFile:
 
 def _cell(value: object) -> str:
     """Format a number as its shortest exact text, None and nan as "", and texts on one line."""
-    if _is_unknown(value):
+    if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     return repr(float(value)) if isinstance(value, float) else " ".join(str(value).split())
-
-
-_COLUMNS = tuple(column.name for column in GPU_COLUMNS)
 
 
 def sibling(runs: str | os.PathLike[str], ending: str) -> Path:
@@ -93,32 +90,18 @@ def sibling(runs: str | os.PathLike[str], ending: str) -> Path:
     return place.with_name(f"{place.stem}-{ending}.csv")
 
 
-class MachineFile:
-    """Rows of the GPU schema by name of the device, in `<runs>-machine.csv`."""
+class MachineFile(RowFile):
+    """Rows of the GPU schema, one for each device, in `<runs>-machine.csv`."""
 
     def __init__(self, runs: str | os.PathLike[str]) -> None:
         """Read the file next to the runs, if there is one; InputError if it is not in the GPU schema."""
-        self.path = sibling(runs, "machine")
-        self._rows: dict[str, dict[str, str]] = {}
-        if self.path.exists():
-            header, rows = read_csv(self.path)
-            if "gpu" not in header:
-                raise InputError(
-                    f"expected a file in the GPU schema, got {self.path}, which has no column gpu"
-                )
-            self._rows = {row["gpu"]: row for row in rows}
+        super().__init__(sibling(runs, "machine"), (column.name for column in GPU_COLUMNS))
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the devices in the file."""
-        return tuple(self._rows)
+        return tuple(row["gpu"] for row in self.rows)
 
     def add(self, row: Mapping[str, object]) -> None:
         """Add a device, replacing one of the same name, and write the file."""
-        cells = {name: "" if _is_unknown(value) else str(value) for name, value in row.items()}
-        self._rows[cells["gpu"]] = cells
-        write_text_atomically(self.path, csv_text(_COLUMNS, self._rows.values()))
-
-
-def _is_unknown(value: object) -> bool:
-    return value is None or (isinstance(value, float) and isnan(value))
+        self.put(row, "gpu")

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import floor, inf, nan, sqrt
 from statistics import median
 from typing import Any, Protocol
@@ -236,7 +237,7 @@ def time_iterations(
     while not rule.is_warm(warming, now() - began):
         warming += [phases[3] for phases in _block(step, clock, 1, now, spans, issued=[])]
     size = max(1, min(_BLOCK, int(rule.limit_seconds / 10 / max(median(warming), 1e-9))))
-    times: list[tuple[float, float, float, float]] = []
+    times: list[tuple[float, ...]] = []
     while not rule.is_enough([phases[3] for phases in times], now() - began):
         times += _block(step, clock, size, now, spans, issued=issued)
     check_clock(spans)
@@ -254,7 +255,7 @@ def _block(
     spans: list[tuple[float, float]],
     *,
     issued: list[float],
-) -> list[tuple[float, float, float, float]]:
+) -> list[tuple[float, ...]]:
     """Return forward, backward, update and total seconds of `size` iterations; extend both lists."""
     clock.finish()
     # The step itself waits here and below: a clock that does not wait cannot be used to check itself.
@@ -271,13 +272,8 @@ def _block(
     clock.finish()
     step.finish()
     spans.append((clock.seconds(marks[0], marks[-1]), now() - began))
-    starts = range(0, 3 * size, 3)
+    phases = [clock.seconds(first, last) for first, last in pairwise(marks)]
     return [
-        (
-            clock.seconds(marks[i], marks[i + 1]),
-            clock.seconds(marks[i + 1], marks[i + 2]),
-            clock.seconds(marks[i + 2], marks[i + 3]),
-            clock.seconds(marks[i], marks[i + 3]),
-        )
-        for i in starts
+        (*phases[start : start + 3], clock.seconds(marks[start], marks[start + 3]))
+        for start in range(0, 3 * size, 3)
     ]

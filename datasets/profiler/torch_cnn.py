@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from trainlaw.datasets.cnns.graph import Cnn, Layer
+from trainlaw.datasets.cnns.windows import window_output
 from trainlaw.datasets.profiler.configurations import FORWARD_PASS, Configuration
 from trainlaw.formulas.errors import InputError
 
@@ -32,54 +33,24 @@ class FunctionLayer(nn.Module):
         return self.function(*inputs)
 
 
-class Dense(nn.Module):
-    """A matrix product with the flattened input; the output has height and width 1."""
-
-    def __init__(self, layer: Layer) -> None:
-        """Build a dense layer."""
-        super().__init__()
-        self.linear = nn.Linear(layer.in_channels, layer.out_channels, bias=layer.vector_parameters > 0)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute the layer's output."""
-        return self.linear(x.flatten(1))[:, :, None, None]
+def _dense(layer: Layer) -> nn.Module:
+    linear = nn.Linear(layer.in_channels, layer.out_channels, bias=layer.vector_parameters > 0)
+    return nn.Sequential(nn.Flatten(1), linear, nn.Unflatten(1, (layer.out_channels, 1, 1)))
 
 
-class ChannelNorm(nn.Module):
-    """A layer normalisation over the channels of each pixel."""
-
-    def __init__(self, layer: Layer) -> None:
-        """Build a normalisation with scale and shift."""
-        super().__init__()
-        self.norm = nn.LayerNorm(layer.out_channels, elementwise_affine=layer.vector_parameters > 0)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute the layer's output."""
-        return self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+def _on_pixels(module: nn.Module) -> nn.Module:
+    """Return a module that acts on the channels of each pixel, which torch has last."""
+    turned, back = (partial(torch.permute, dims=dims) for dims in ((0, 2, 3, 1), (0, 3, 1, 2)))
+    return nn.Sequential(FunctionLayer(turned), module, FunctionLayer(back))
 
 
-class BatchNorm(nn.BatchNorm2d):
-    """A batch normalisation with scale and shift, with the shift only, or with neither."""
-
-    def __init__(self, layer: Layer) -> None:
-        """Build a normalisation with the number of learned elements of the layer."""
-        learned = layer.vector_parameters // layer.out_channels
-        super().__init__(layer.out_channels, affine=learned > 0)
-        if learned == 1:
-            # Without a learned scale (Keras: scale=False) the shift alone remains.
-            self.register_parameter("weight", None)
-
-
-class PixelLinear(nn.Linear):
-    """A linear layer on each pixel, which torch runs with the channels last."""
-
-    def __init__(self, layer: Layer) -> None:
-        """Build a linear layer between the channels of the layer."""
-        super().__init__(layer.in_channels, layer.out_channels, bias=layer.vector_parameters > 0)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute the layer's output."""
-        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+def _batchnorm(layer: Layer) -> nn.Module:
+    learned = layer.vector_parameters // layer.out_channels
+    norm = nn.BatchNorm2d(layer.out_channels, affine=learned > 0)
+    if learned == 1:
+        # Without a learned scale (Keras: scale=False) the shift alone remains.
+        norm.register_parameter("weight", None)
+    return norm
 
 
 class Scale(nn.Module):
@@ -98,19 +69,11 @@ class Scale(nn.Module):
 
 def _fits(layer: Layer, ceil: bool = False) -> bool:
     """Return whether torch's symmetric padding gives the output of the layer."""
-
-    def windows(side: int, reach: int, stride: int, pad: int) -> int:
-        room = side + 2 * pad - reach
-        count = room // stride + 1
-        more = ceil and room % stride and count * stride < side + pad
-        return count + bool(more)
-
     tall = layer.dilation_height * (layer.kernel_height - 1) + 1
     wide = layer.dilation_width * (layer.kernel_width - 1) + 1
-    return (
-        windows(layer.in_height, tall, layer.stride_height, layer.pad_top) == layer.out_height
-        and windows(layer.in_width, wide, layer.stride_width, layer.pad_left) == layer.out_width
-    )
+    height, _ = window_output(layer.in_height, tall, layer.stride_height, layer.pad_top, ceil)
+    width, _ = window_output(layer.in_width, wide, layer.stride_width, layer.pad_left, ceil)
+    return (height, width) == (layer.out_height, layer.out_width)
 
 
 def _sides(layer: Layer) -> tuple[int, int, int, int]:
@@ -185,15 +148,6 @@ def _concat(layer: Layer) -> nn.Module:
     return FunctionLayer(joined)
 
 
-def _shuffle(layer: Layer) -> nn.Module:
-    def shuffled(x: Tensor) -> Tensor:
-        batch, channels, height, width = x.shape
-        parts = x.view(batch, layer.groups, channels // layer.groups, height, width)
-        return parts.transpose(1, 2).reshape(x.shape)
-
-    return FunctionLayer(shuffled)
-
-
 def _pad(layer: Layer) -> nn.Module:
     bottom = layer.out_height - layer.in_height - layer.pad_top
     right = layer.out_width - layer.in_width - layer.pad_left
@@ -207,11 +161,15 @@ def _plain(make: Callable[..., nn.Module], *arguments: Any, **options: Any) -> C
 _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
     "input": _plain(nn.Identity),
     "conv": _conv,
-    "linear": PixelLinear,
+    "linear": lambda layer: _on_pixels(
+        nn.Linear(layer.in_channels, layer.out_channels, bias=layer.vector_parameters > 0)
+    ),
     "conv_transpose": _conv_transpose,
-    "dense": Dense,
-    "batchnorm": BatchNorm,
-    "layernorm": ChannelNorm,
+    "dense": _dense,
+    "batchnorm": _batchnorm,
+    "layernorm": lambda layer: _on_pixels(
+        nn.LayerNorm(layer.out_channels, elementwise_affine=layer.vector_parameters > 0)
+    ),
     "groupnorm": lambda layer: nn.GroupNorm(
         layer.groups, layer.out_channels, affine=layer.vector_parameters > 0
     ),
@@ -220,26 +178,20 @@ _MODULES: Mapping[str, Callable[[Layer], nn.Module]] = {
         layer, functional.max_pool2d, functional.adaptive_max_pool2d, float("-inf")
     ),
     "average_pool": lambda layer: _pool(layer, functional.avg_pool2d, functional.adaptive_avg_pool2d, 0.0),
-    "relu": _plain(nn.ReLU),
-    "relu6": _plain(nn.ReLU6),
+    **{
+        kind: _plain(FunctionLayer, getattr(functional, kind))
+        for kind in "relu relu6 elu selu gelu silu mish tanh softplus hardswish sigmoid hardsigmoid".split()
+    },
     "leaky_relu": _plain(nn.LeakyReLU, 0.1),
     "prelu": lambda layer: nn.PReLU(max(layer.vector_parameters, 1)),
-    "elu": _plain(nn.ELU),
-    "selu": _plain(nn.SELU),
-    "gelu": _plain(nn.GELU),
-    "silu": _plain(nn.SiLU),
-    "mish": _plain(nn.Mish),
-    "tanh": _plain(nn.Tanh),
-    "softplus": _plain(nn.Softplus),
-    "hardswish": _plain(nn.Hardswish),
-    "sigmoid": _plain(nn.Sigmoid),
-    "hardsigmoid": _plain(nn.Hardsigmoid),
     "softmax": _plain(nn.Softmax, dim=1),
     "add": _plain(FunctionLayer, lambda *inputs: reduce(operator.add, inputs)),
     "multiply": _plain(FunctionLayer, lambda *inputs: reduce(operator.mul, inputs)),
     "concat": _concat,
     "pad": _pad,
-    "channel_shuffle": _shuffle,
+    "channel_shuffle": lambda layer: FunctionLayer(
+        lambda x: x.unflatten(1, (layer.groups, -1)).transpose(1, 2).reshape(x.shape)
+    ),
     "upsample": lambda layer: FunctionLayer(
         lambda x: functional.interpolate(x, size=(layer.out_height, layer.out_width))
     ),

@@ -1,7 +1,6 @@
 """Measure one configuration in this process: build and time it, or report why that is impossible."""
 
 import gc
-from collections.abc import Callable
 from functools import partial
 from math import nan
 
@@ -69,26 +68,8 @@ def measure(configuration: Configuration, rule: StoppingRule) -> Measurement:
     """
     cnn = _ready_cnn(configuration)
     watch = Watch(gpu=partial(device_state, configuration.device))
-    clock = device_clock(torch, configuration.device)
-    n_layers = CnnCounts.of(cnn).counts["n_layers"]
-
-    def timed(step: TorchStep) -> Measurement:
-        repeats = time_iterations(step, clock, rule)
-        # The launch time of a layer is stated for its forward and backward pass together.
-        launch = nan if isinstance(step, TorchForward) else repeats.host_launch_s(n_layers)
-        return Measurement(repeats, watch.seen(), host_launch_s=launch)
-
-    return with_step(cnn, configuration, timed)
-
-
-def with_step(cnn: Cnn, configuration: Configuration, use: Callable[[TorchStep], Measurement]) -> Measurement:
-    """Return the result of `use` on a training step, which is freed afterwards.
-
-    Raises NotMeasuredError if memory runs out, or if torch has no kernel for it on this device.
-    """
     try:
-        kind = TorchForward if configuration.timed_parts == FORWARD_PASS else TorchStep
-        return use(kind(cnn, configuration))
+        return _timed(cnn, configuration, rule, watch)
     except (MemoryError, RuntimeError) as error:
         reason = reason_not_measured(torch, error)
         if not reason:
@@ -99,3 +80,12 @@ def with_step(cnn: Cnn, configuration: Configuration, use: Callable[[TorchStep],
         if configuration.device == "cuda":
             torch.cuda.empty_cache()
     raise NotMeasuredError(f"{reason}: {details}")
+
+
+def _timed(cnn: Cnn, configuration: Configuration, rule: StoppingRule, watch: Watch) -> Measurement:
+    is_forward = configuration.timed_parts == FORWARD_PASS
+    step = (TorchForward if is_forward else TorchStep)(cnn, configuration)
+    repeats = time_iterations(step, device_clock(torch, configuration.device), rule)
+    # The launch time of a layer is stated for its forward and backward pass together.
+    launch = nan if is_forward else repeats.host_launch_s(CnnCounts.of(cnn).counts["n_layers"])
+    return Measurement(repeats, watch.seen(), host_launch_s=launch)

@@ -1,14 +1,15 @@
 """Micro-benchmarks in torch: a product, a convolution, a copy, and launches."""
 
 import time
+from collections.abc import Callable
 from statistics import median
 
 import torch
 from torch import nn
 from torch.nn import functional
-from trainlaw.datasets.profiler.devices import device_clock, set_precision
-from trainlaw.datasets.profiler.micro import AchievedRates, Stopwatch, time_calls
-from trainlaw.datasets.profiler.timing import Clock
+from torch.utils import benchmark
+from trainlaw.datasets.profiler.devices import set_precision
+from trainlaw.datasets.profiler.micro import AchievedRates
 
 # Side of square matrices, (batch, channels, side) of a 3 x 3 convolution, bytes of a copy: by these a CPU or
 # GPU is busy, and they take milliseconds.
@@ -28,7 +29,7 @@ def achieved_rates(device: str, precision: str, seconds: float = 0.3) -> Achieve
     dtype = {"amp": half, "bf16": torch.bfloat16}.get(precision, torch.float32)
     # Operations of a CPU are done when they return.
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
-    watch, side = Stopwatch(device_clock(torch, device), wait), _SIDES[device]
+    side = _SIDES[device]
     batch, channels, height = _CONVOLUTIONS[device]
     with torch.no_grad(), torch.device(device):
         a, b = (torch.randn(side, side).to(dtype) for _ in range(2))
@@ -42,16 +43,25 @@ def achieved_rates(device: str, precision: str, seconds: float = 0.3) -> Achieve
             wait()
 
         return AchievedRates(
-            2 * side**3 / time_calls(lambda: torch.mm(a, b, out=out), watch, seconds),
+            2 * side**3 / _seconds(lambda: torch.mm(a, b, out=out), seconds),
             18
             * batch
             * channels**2
             * height**2
-            / time_calls(lambda: functional.conv2d(images, weights, padding=1), watch, seconds),
-            2 * _COPY_BYTES / time_calls(lambda: target.copy_(source), watch, seconds),
-            # Of one element, the device idle before and after, on the clock of the host.
-            time_calls(launch, Stopwatch(Clock(wait), wait), seconds),
+            / _seconds(lambda: functional.conv2d(images, weights, padding=1), seconds),
+            2 * _COPY_BYTES / _seconds(lambda: target.copy_(source), seconds),
+            # Of one element, the device idle before and after.
+            _seconds(launch, seconds),
         )
+
+
+def _seconds(call: Callable[[], object], seconds: float) -> float:
+    """Return the seconds of one call: median of blocks of calls that last about `seconds` in all.
+
+    Within a block, calls follow each other without waiting for the device.
+    """
+    timer = benchmark.Timer("call()", globals={"call": call}, num_threads=torch.get_num_threads())
+    return float(timer.blocked_autorange(min_run_time=seconds).median)
 
 
 def quick_rates(device: str) -> tuple[float, float]:

@@ -4,8 +4,6 @@ Supported are the table printed by `key_averages().table()` of PyTorch, and CSV 
 operation, such as the op statistics of TensorFlow.
 """
 
-import csv
-import io
 import math
 import os
 import re
@@ -16,7 +14,7 @@ from pathlib import Path
 from trainlaw.datasets.files.numbers import decimal_marks, number_of
 from trainlaw.datasets.files.table_files import read_as
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files.text_files import read_text
+from trainlaw.formulas.files.text_files import csv_rows, read_text
 
 MAX_BYTES = 64 * 2**20
 MAX_OPERATIONS = 100_000  # different names in a profile; the shipped ones have 65
@@ -152,12 +150,9 @@ def _count(text: str, place: Path) -> int:
 
 def _seconds(text: str, place: Path) -> float:
     """Return the seconds of a text such as 12.5ms."""
-    match = re.fullmatch(r"([0-9.]{1,30})\s*([a-zμ]*)", text)
-    try:
-        if match and match[2] in _UNITS_S:
-            return float(match[1]) * _UNITS_S[match[2]]
-    except ValueError:
-        pass
+    match = re.fullmatch(r"(\d{1,30}(?:\.\d{0,30})?)\s*([a-zμ]*)", text, re.ASCII)
+    if match and match[2] in _UNITS_S:
+        return float(match[1]) * _UNITS_S[match[2]]
     raise InputError(f"{place}: expected a time such as 12.5ms, got {shown(text)}")
 
 
@@ -193,16 +188,13 @@ def _read_statistics(text: str, place: Path, steps: int) -> OperationProfile:
 
 def _csv_rows(text: str, place: Path) -> tuple[list[str], dict[str, list[str]]]:
     """Return the header, and the cells of each row below by the words that say where it is."""
-    first = text.partition("\n")[0]
-    separator = max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
-    if len(rows) < 2:
+    header, *rows = csv_rows(text, place)
+    if not rows:
         raise InputError(f"expected a row per operation under the header of {place}, got none")
-    header, found = rows[0], {}
-    for number, row in enumerate(rows[1:], start=2):
+    found = {f"{place} line {number}": row for number, row in enumerate(rows, start=2)}
+    for line, row in found.items():
         if len(row) != len(header):
-            raise InputError(f"{place} line {number}: expected {len(header)} cells, got {len(row)}")
-        found[f"{place} line {number}"] = row
+            raise InputError(f"{line}: expected {len(header)} cells, got {len(row)}")
     return header, found
 
 

@@ -61,14 +61,6 @@ class Programs(NamedTuple):
         return Packed(**self._asdict(), amount=self.amount)
 
 
-class Columns(Packed):
-    """Columns of features alone, for values: float64 (n_columns, n_rows), with the stride n_rows."""
-
-    def __init__(self, columns: NDArray[np.float64]) -> None:
-        """Pack the columns."""
-        super().__init__(columns=columns, stride=int(columns.shape[1]))
-
-
 class Rows(NamedTuple):
     """The data and the loss: rows are sorted by group and cut into blocks.
 

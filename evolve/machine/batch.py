@@ -1,4 +1,4 @@
-"""Fit or evaluate many programs: compiled loops, spread over ordinary threads.
+"""Fit many programs: a compiled loop, spread over ordinary threads.
 
 The compiled functions release the interpreter's lock, so that ordinary threads suffice: no parallel
 runtime has to start, forking stays safe, and the result does not depend on the number of threads.
@@ -7,8 +7,8 @@ runtime has to start, forking stays safe, and the result does not depend on the 
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.arrays import BLOCK_ROWS, Columns, Programs, Rows, Work, make_work, padded
+from trainlaw.evolve.machine.arrays import Programs, Rows, Work, make_work
 from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
@@ -25,13 +25,10 @@ from trainlaw.evolve.machine.evaluation import (
     Function,
     compiled,
     compiler,
-    forward,
     link,
     observe,
     set_constants,
-    share_rows,
     skipped_range,
-    values_from,
 )
 from trainlaw.evolve.machine.fitting import KERNELS as FITTING_KERNELS
 from trainlaw.evolve.machine.fitting import (
@@ -47,14 +44,8 @@ from trainlaw.evolve.machine.vector_maths import logarithm
 
 # A complete fit ends with a step that gains less than this share of the loss.
 LEAST_GAIN = 1e-9
-# Pause of the thread that hands out programs.
-HAND_OVER_SECONDS = 2e-4
 # Programs times rows that are fitted in one compiled call: interrupts wait for its end.
 FITTED_AT_ONCE = 2**17
-# Blocks of a program that are evaluated in succession, so that it is linked once for all of them.
-VALUE_BLOCKS = 16
-# Numbers of a table that is evaluated in a padded copy.
-MOST_COPIED = 2**22
 
 
 def sum_for_factor(
@@ -199,44 +190,6 @@ def fit_some(
             held_out_losses(program, constants, rows, work, cases[index])
 
 
-@entry
-def values_of_some(
-    programs: Programs,
-    first: int,
-    stride: int,
-    rows: Columns,
-    ending: Columns,
-    edge: int,
-    values: np.ndarray,
-    scratch: np.ndarray,
-) -> None:
-    """Fill `values` (n_programs, n_rows) of every `stride`-th program from `first` on.
-
-    ending : the rows from `edge` on, padded. scratch : of `make_work`.
-    """
-    work = scratch[0]
-    span = VALUE_BLOCKS * BLOCK_ROWS
-    for start in range(0, values.shape[1], span):
-        for index in range(first, programs.amount, stride):
-            begin, size = (
-                programs.constant_offsets[index],
-                programs.offsets[index + 1] - programs.offsets[index],
-            )
-            program = flat_from(programs.tokens, 0, programs.offsets[index])
-            link(program, size, work)
-            share_rows(program, work)
-            for constant in range(programs.constant_offsets[index + 1] - begin):
-                work.scale[work.holder[constant]] = programs.theta[begin + constant]
-            scale = work.scale[0]
-            for shift in range(start, min(start + span, values.shape[1]), BLOCK_ROWS):
-                n = min(BLOCK_ROWS, values.shape[1] - shift)
-                table, place = (rows, shift) if shift < edge else (ending, shift - edge)
-                forward(program, table, place, FIRST, n, work)
-                found, out = values_from(table, FIRST, place, FIRST, work), flat_from(values, index, shift)
-                for i in range(n):
-                    out[i] = scale * found[i]
-
-
 @lru_cache(maxsize=1)
 def kernel_addresses() -> tuple[int, ...]:
     """Return the addresses of all kernels, which are compiled if need be, in their order."""
@@ -263,15 +216,10 @@ class Machine:
         """Create the pool; it starts no thread before its first batch."""
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
-        self._shares: list[Future[None]] = []
         self._own = threading.local()
         self._stop = np.zeros(1, np.int64)
 
-    def fit(self, programs: Programs, rows: Rows, **options: Any) -> FitResult:
-        """Return the result of `start_fit` with the same options."""
-        return self.start_fit(programs, rows, **options)()
-
-    def start_fit(
+    def fit(
         self,
         programs: Programs,
         rows: Rows,
@@ -282,8 +230,8 @@ class Machine:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
         limits: NDArray[np.float64] | None = None,
-    ) -> Callable[[], FitResult]:
-        """Start to fit the constants of each program and return a function that waits for the result.
+    ) -> FitResult:
+        """Return each program's fitted constants and losses.
 
         steps : largest number of Levenberg-Marquardt steps. least_gain : a step that gains less than this
         share of the loss is the last. rescales : whether one factor, the best for all scaling constants,
@@ -292,9 +240,7 @@ class Machine:
         none; its loss is then the only one. limits : (n_programs,), the loss from which on a program does not
         matter: it gets no cases, and where these are not held out, its fit may end early; None for no limit.
 
-        A loss is infinite where a value is not valid, and nan of a program that was not reached in time. With
-        several threads the fit runs in the background until the result is asked for; the calling thread then
-        joins it.
+        A loss is infinite where a value is not valid, and nan of a program that was not reached in time.
         """
         theta = programs.theta.copy()
         losses = np.full(programs.amount, math.nan)
@@ -306,47 +252,23 @@ class Machine:
         taken = np.zeros(1, np.int64)
         begin = kept[0], theta, left_out, least, taken, rescales, steps, least_gain, held_out
 
-        def fit_share(first: int, stride: int) -> None:
-            # Ctrl-C interrupts the calling thread alone; the others would wait for the lock after each call.
-            most = programs.amount if first else max(FITTED_AT_ONCE // max(rows.target.size, 1), 1)
+        def fit_some_more(most: int) -> None:
             while taken[0] < programs.amount:
                 fit_some(*begin, most, kept[1], losses, cases, self._scratch())
                 if self._stop[0]:
                     break
 
-        end = self._spread(fit_share, programs.amount, pauses=True)
-
-        def result() -> FitResult:
-            end()
-            losses[np.isinf(losses)] = math.inf
-            cases[~np.isfinite(cases)] = math.inf
-            return FitResult(theta, losses, cases)
-
-        return result
-
-    def values(
-        self, programs: Programs, columns: NDArray[np.float64], out: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
-        """Return values, float64 (n_programs, n_rows); one that is not finite is invalid.
-
-        columns : (n_features, n_rows). out : array to write into, since fresh memory costs as much as the
-        arithmetic.
-        """
-        values = np.empty((programs.amount, columns.shape[1])) if out is None else out
-        count = columns.shape[1]
-        # Copying a column costs as much as evaluating a node, so that for few nodes only the end is copied.
-        is_cheap = columns.shape[0] <= programs.tokens.size and columns.size <= MOST_COPIED
-        edge = 0 if is_cheap else count // BLOCK_ROWS * BLOCK_ROWS
-        rows = Columns(np.ascontiguousarray(columns))
-        ending = Columns(padded(columns, np.arange(edge, count)))
-        packed = programs.packed()
-        self._spread(
-            lambda first, stride: values_of_some(
-                packed, first, stride, rows, ending, edge, values, self._scratch()
-            ),
-            programs.amount,
-        )()
-        return values
+        # Too few programs do not pay for handing them over.
+        pool = self._pool if programs.amount >= 2 * self.threads else None
+        others = range(self.threads - 1) if pool else ()
+        shares = [pool.submit(fit_some_more, programs.amount) for _ in others if pool]
+        # Ctrl-C interrupts the calling thread alone; the others would wait for the lock after each call.
+        fit_some_more(max(FITTED_AT_ONCE // max(rows.target.size, 1), 1))
+        for share in shares:
+            share.result()
+        losses[np.isinf(losses)] = math.inf
+        cases[~np.isfinite(cases)] = math.inf
+        return FitResult(theta, losses, cases)
 
     @contextmanager
     def until(self, end: float) -> Iterator[None]:
@@ -378,29 +300,3 @@ class Machine:
             self._own.scratch = make_work(kernel_addresses())
         scratch: NDArray[Any] = self._own.scratch
         return scratch
-
-    def _spread(
-        self, work_on: Callable[[int, int], None], count: int, *, pauses: bool = False
-    ) -> Callable[[], object]:
-        """Let other threads begin with `count` programs; return a function that does this thread's share.
-
-        No more threads run than are allowed: this one makes the next programs meanwhile. pauses : whether
-        idle threads begin at once, although this one keeps the interpreter's lock.
-        """
-        # Too few programs to pay for handing them over.
-        if self._pool is None or count < 2 * self.threads:
-            work_on(0, 1)
-            return lambda: None
-        is_idle = all(share.done() for share in self._shares)
-        shares = [self._pool.submit(work_on, first, self.threads) for first in range(1, self.threads)]
-        self._shares = shares
-        if pauses and is_idle:
-            # Otherwise they would begin when the interpreter takes its lock from this one, up to 5 ms later.
-            time.sleep(HAND_OVER_SECONDS)
-
-        def end() -> None:
-            work_on(0, self.threads)
-            for share in shares:
-                share.result()
-
-        return end

@@ -1,15 +1,12 @@
 """Children of many parents, compiled: a generation of a search."""
 
 import numpy as np
-from trainlaw.evolve.machine.acceptance import Demands, accepts
 from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.machine.moves import (
     AS_SEARCH,
     CROSS,
     CROSSOVER,
-    MOST_ATTEMPTS,
     MUTATE,
-    NOTHING,
     SECOND_MUTATION,
     GrammarTables,
     cross,
@@ -31,7 +28,6 @@ def vary_trees(
     operation: int,
     limit: int,
     tables: GrammarTables,
-    demands: Demands,
     scratch: np.ndarray,
     made_kinds: np.ndarray,
     made_values: np.ndarray,
@@ -41,8 +37,8 @@ def vary_trees(
 
     kinds, values : of all parents' nodes, one parent after another from `offsets` on. pairs : (n, 2), first
     and second parent of each child. seeds : uint64 (n,). operation : number of a move, CROSS, MUTATE or
-    AS_SEARCH. limit : nodes of a child; a larger one becomes the first parent, as does one that the demands
-    accept in no attempt. scratch : of `make_trees`. sizes : (n,), of the children.
+    AS_SEARCH. limit : nodes of a child; a larger one becomes the first parent. scratch : of `make_trees`.
+    sizes : (n,), of the children.
     """
     tree, other, part = scratch[0], scratch[1], scratch[2]
     total = 0
@@ -50,24 +46,21 @@ def vary_trees(
         first, second = pairs[child]
         tree.state[0] = seeds[child]
         load(other, kinds, values, offsets[second], offsets[second + 1])
-        for attempt in range(MOST_ATTEMPTS + 1):
-            load(tree, kinds, values, offsets[first], offsets[first + 1])
-            crosses = tree.length[0] > 1 and other.length[0] > 1
-            chosen = operation if attempt < MOST_ATTEMPTS else NOTHING
-            if chosen == AS_SEARCH:
-                chosen = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
-            if chosen == CROSS and crosses:
-                cross(tree, other, tables)
-            elif chosen == MUTATE:
+        load(tree, kinds, values, offsets[first], offsets[first + 1])
+        crosses = tree.length[0] > 1 and other.length[0] > 1
+        chosen = operation
+        if chosen == AS_SEARCH:
+            chosen = CROSS if crosses and uniform(tree) < CROSSOVER else MUTATE
+        if chosen == CROSS and crosses:
+            cross(tree, other, tables)
+        elif chosen == MUTATE:
+            move(draw_move(tree), tree, part, tables)
+            if uniform(tree) < SECOND_MUTATION:
                 move(draw_move(tree), tree, part, tables)
-                if uniform(tree) < SECOND_MUTATION:
-                    move(draw_move(tree), tree, part, tables)
-            elif chosen < CROSS:
-                move(chosen, tree, part, tables)
-            if tree.length[0] > limit:
-                load(tree, kinds, values, offsets[first], offsets[first + 1])
-            if accepts(tree, tables, demands):
-                break
+        elif chosen < CROSS:
+            move(chosen, tree, part, tables)
+        if tree.length[0] > limit:
+            load(tree, kinds, values, offsets[first], offsets[first + 1])
         for i in range(tree.length[0]):
             made_kinds[total + i], made_values[total + i] = tree.kinds[i], tree.values[i]
         sizes[child] = tree.length[0]

@@ -19,7 +19,6 @@ from trainlaw.evolve.machine.arrays import (
     SOFT_L1,
     VARIABLE,
     WEIGHTED,
-    Columns,
     Rows,
     Work,
 )
@@ -151,26 +150,6 @@ def link(program: np.ndarray, nodes: int, work: Work) -> None:
 
 
 @compiled
-def share_rows(program: np.ndarray, work: Work) -> None:
-    """Reuse the row of a value that is no longer needed, so that few rows stay in the first-level cache.
-
-    A row is never reused by the operation that reads it. For values alone: derivatives need every value.
-    """
-    free, taken, waiting = work.stack, 0, 0
-    for k in range(work.sizes[0] - 1, -1, -1):
-        node = work.inner[k]
-        is_reused = int(waiting > 0)
-        waiting -= is_reused
-        taken += 1 - is_reused
-        work.row[node] = is_reused * free[waiting] + (1 - is_reused) * taken
-        a, b = work.left[node], work.right[node]
-        free[waiting] = work.row[a]
-        waiting += int(program[a] & 255 >= FIRST_OPERATOR)
-        free[waiting] = work.row[b]
-        waiting += int(program[b] & 255 >= FIRST_OPERATOR) & int(b != a)
-
-
-@compiled
 def set_constants(theta: np.ndarray, work: Work) -> None:
     """Set the constants of the linked program to `theta` (n_constants,): a leaf is one times its row."""
     for constant in range(theta.size):
@@ -178,7 +157,7 @@ def set_constants(theta: np.ndarray, work: Work) -> None:
 
 
 @compiled
-def values_from(rows: Columns | Rows, node: int, shift: int, first: int, work: Work) -> np.ndarray:
+def values_from(rows: Rows, node: int, shift: int, first: int, work: Work) -> np.ndarray:
     """Return the values of a node, without its factor, from row `first` of the block at `shift` on."""
     # Both places are computed, so that none is guessed.
     column = flat_from(rows.columns, 0, work.row[node] * rows.stride + shift + first)
@@ -188,22 +167,7 @@ def values_from(rows: Columns | Rows, node: int, shift: int, first: int, work: W
 
 
 @compiled
-def forward(program: np.ndarray, rows: Columns | Rows, shift: int, first: int, last: int, work: Work) -> None:
-    """Compute every operation on the rows `first` to `last` of the block that begins at row `shift`.
-
-    A leaf costs nothing: its row and its factor are read where it is used.
-    """
-    for k in range(work.sizes[0] - 1, -1, -1):
-        node = work.inner[k]
-        code = program[node] & 255
-        out = flat_from(work.arena, work.row[node], first)
-        a, b = work.left[node], work.right[node]
-        x, y = values_from(rows, a, shift, first, work), values_from(rows, b, shift, first, work)
-        call_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], last - first)
-
-
-@compiled
-def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work: Work) -> None:
+def backward(program: np.ndarray, rows: Rows, shift: int, n: int, work: Work) -> None:
     """Compute the derivatives with respect to each constant on the first `n` rows of a block.
 
     They go into `work.jacobian`; the root's adjoint is given.
@@ -240,11 +204,20 @@ def backward(program: np.ndarray, rows: Columns | Rows, shift: int, n: int, work
 
 @compiled
 def observe(program: np.ndarray, rows: Rows, block: int, first: int, last: int, work: Work) -> None:
-    """Compute `work.value` of the rows `first` to `last` of a block."""
+    """Compute `work.value` of the rows `first` to `last` of a block.
+
+    A leaf costs nothing: its row and its factor are read where it is used.
+    """
     shift = rows.block_start[block]
     begin = first // LANES * LANES
     end = min((last + LANES - 1) // LANES * LANES, work.value.size)
-    forward(program, rows, shift, begin, end, work)
+    for k in range(work.sizes[0] - 1, -1, -1):
+        node = work.inner[k]
+        code = program[node] & 255
+        out = flat_from(work.arena, work.row[node], begin)
+        a, b = work.left[node], work.right[node]
+        x, y = values_from(rows, a, shift, begin, work), values_from(rows, b, shift, begin, work)
+        call_operator(work.kernels[OPERATOR], code, x, y, out, work.scale[a], work.scale[b], end - begin)
     values, out = values_from(rows, FIRST, shift, begin, work), flat_from(work.value, 0, begin)
     factor = work.scale[0]
     for i in range(end - begin):

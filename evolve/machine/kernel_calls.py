@@ -63,7 +63,7 @@ def _with_python(definition: Callable[..., Any], function: Callable[..., Any]) -
     return made
 
 
-class PackedType(types.Type):  # type: ignore[misc]
+class PackedType(types.Type):
     """The type of a `Packed` tuple in compiled code: fields with their types, in order."""
 
     def __init__(self, fields: tuple[tuple[str, Any], ...]) -> None:
@@ -122,11 +122,11 @@ extending.register_model(PackedType)(extending.models.OpaqueModel)
 class _PackedFields(templates.AttributeTemplate):
     key = PackedType
 
-    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]
+    def generic_resolve(self, kind: Any, name: str) -> Any:
         return dict(kind.fields).get(name)
 
 
-@extending.lower_getattr_generic(PackedType)  # type: ignore[untyped-decorator]
+@extending.lower_getattr_generic(PackedType)
 def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
     words = builder.bitcast(value, ir.IntType(64).as_pointer())
     place = [field for field, _ in kind.fields].index(name)
@@ -137,7 +137,7 @@ def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> A
     return builder.bitcast(word, ir.DoubleType()) if found is types.float64 else word
 
 
-@extending.unbox(PackedType)  # type: ignore[untyped-decorator]
+@extending.unbox(PackedType)
 def _unpacked(kind: Any, value: Any, context: Any) -> Any:
     address = context.pyapi.object_getattr_string(value, "_words_at")
     word = context.pyapi.long_as_longlong(address)

@@ -42,7 +42,7 @@ MOVES = (
 MOVE_WEIGHTS = tuple(accumulate((15, 5, 5, 2, 20, 12, 15, 3, 15, 5)))
 # Operations of `vary_trees` besides the moves by their number: cross with another tree, mutate, or one of the
 # two as in a search.
-CROSS, MUTATE, AS_SEARCH, NOTHING = range(len(MOVES), len(MOVES) + 4)
+CROSS, MUTATE, AS_SEARCH = range(len(MOVES), len(MOVES) + 3)
 _ADD, _MUL, _DIV = (OPERATOR_CODES[name] for name in ("add", "mul", "div"))
 
 

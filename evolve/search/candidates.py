@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from trainlaw.evolve.search.edges import explodes
 from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.loop import SearchState
 from trainlaw.evolve.search.problem import Problem
-from trainlaw.evolve.search.snapping import round_exact, snapped
+from trainlaw.evolve.search.snapping import round_numbers, simple_numbers, snapped
 from trainlaw.evolve.search.trees import prune, to_expression
 from trainlaw.formulas import (
     Apply,
@@ -22,12 +23,11 @@ from trainlaw.formulas import (
     ScoredFormula,
     Variable,
     complexity,
-    constants,
     evaluate,
     tidy,
     variables,
 )
-from trainlaw.formulas.algebra.expression import nodes, rebuilt
+from trainlaw.formulas.algebra.expression import rebuilt
 
 # Constants are refitted without each group only for this many: a refit per group costs most.
 MOST_CANDIDATES = 60
@@ -36,6 +36,8 @@ MOST_CANDIDATES = 60
 REFITTED_ROWS, RACED_ERRORS = 16_384, 2.0
 # A formula counts as exact below this mean square residual (of the target's variance, or of its logarithm).
 EXACT_LOSS = 1e-12
+# Share of its loss that the digits of an exact formula may cost in all.
+EXACT_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -80,20 +82,24 @@ def finish(state: SearchState, problem: Problem) -> list[Candidate]:
 def _candidate(tree: Individual, held_out: NDArray[np.float64], problem: Problem) -> Candidate:
     """Return the tidy candidate, with round constants if they fit."""
     expression, loss = to_expression(tree), tree.loss
+    loss_of = partial(squares_loss, problem=problem)
     if loss < EXACT_LOSS:
-        expression, loss = round_exact(expression, lambda trial: squares_loss(trial, problem), 1e-3)
+        expression, loss = snapped(expression, loss_of, round_numbers, EXACT_TOLERANCE)
     # Of the robust losses, a simple number is not compared by the loss of the fit; groups say more than rows.
     elif problem.rows.robust == SQUARES and not (problem.grouped or problem.machine.fits_end):
+        # The cost of a constant in a description of n rows (Rissanen, 1978).
+        cost = math.log(problem.columns.shape[1]) / problem.columns.shape[1]
         expression, loss = snapped(
             expression,
-            lambda trial: squares_loss(trial, problem),
-            problem.columns.shape[1],
-            lambda: problem.machine.fits_end,
+            loss_of,
+            simple_numbers,
+            cost,
+            is_each=True,
+            is_late=lambda: problem.machine.fits_end,
         )
     expression = _without_magnitudes(tidy(expression), problem.grammar.positive)
+    length = code_length(held_out, expression, problem)
     size = complexity(expression)
-    names = [node for node in nodes(expression) if isinstance(node, Variable)]
-    length = code_length(held_out, size, len(names), constants(expression), problem)
     return Candidate(expression, loss, size, held_out, length, explodes(expression, problem))
 
 

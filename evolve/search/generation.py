@@ -3,12 +3,12 @@
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from random import Random
 from typing import Any
 
 import numpy as np
 from deap import base
+from numpy.typing import NDArray
 from trainlaw.evolve.machine.moves import CROSSOVER, MOST_ATTEMPTS
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
@@ -17,8 +17,6 @@ from trainlaw.evolve.search.variation import mate, mutate, vary
 from trainlaw.formulas import InputError
 
 OPERATORS = ("mate", "mutate", "select", "survive")
-#: Makes the children of the pairs of parents from one place to another.
-Offspring = Callable[[int, int], Forest]
 
 
 def generation(population: Sequence[Individual], toolbox: base.Toolbox, count: int) -> list[Individual]:
@@ -28,11 +26,11 @@ def generation(population: Sequence[Individual], toolbox: base.Toolbox, count: i
 
         parents = select(population, 2 * count)
         offspring = [mate(a, b) or mutate(a) for each pair a, b of parents]
-        evaluated = evaluate(offspring, count)    # fits the constants of new structures, in batches
+        evaluated = evaluate(offspring)    # fits the constants of new structures
         population = survive(population + evaluated, count)
     """
     chosen = toolbox.select(population, 2 * count)
-    evaluated = toolbox.evaluate(toolbox.vary(chosen), count)
+    evaluated = toolbox.evaluate(toolbox.vary(chosen))
     return survived(population, evaluated, toolbox, count)
 
 
@@ -44,36 +42,37 @@ def survived(
     return list(toolbox.survive(pool, count)) or pool[:count]
 
 
-def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) -> Offspring:
-    """Return the function that makes the children of parents, pair by pair, with the search's operators."""
+def offspring(chosen: Sequence[Individual], problem: Problem, random: Random) -> Forest:
+    """Return the children of parents, pair by pair, by the search's operators.
+
+    A child without the required structure is made again; where no attempt gives one, it is its first parent.
+    """
     # Few parents are chosen many times.
     identities = np.fromiter(map(id, chosen), np.int64, len(chosen))
     _, firsts, places = np.unique(identities, return_index=True, return_inverse=True)
     known, pairs = forest_of([chosen[i] for i in firsts.tolist()], problem.grammar), places.reshape(-1, 2)
-    # Each child draws from a state that only its place determines, so that batches do not matter.
-    seeds = np.random.default_rng(random.getrandbits(64)).integers(2**63, size=len(pairs)).astype(np.uint64)
-
-    def make(begin: int, end: int) -> Forest:
-        return vary(
-            known,
-            pairs[begin:end],
-            seeds[begin:end],
-            most_nodes=problem.settings.node_limit,
-            demands=problem.structure.demands,
-        )
-
-    return make
+    limit = problem.settings.node_limit
+    if not problem.structure.demands_any:
+        return vary(known, pairs, _seeds(random, len(pairs)), most_nodes=limit)
+    children, waiting = known.of(pairs[:, 0]).trees(), np.arange(len(pairs))
+    for _ in range(MOST_ATTEMPTS):
+        made = vary(known, pairs[waiting], _seeds(random, waiting.size), most_nodes=limit).trees()
+        accepted = [problem.structure.accepts(child) for child in made]
+        for place, child, is_accepted in zip(waiting.tolist(), made, accepted, strict=True):
+            children[place] = child if is_accepted else children[place]
+        waiting = waiting[~np.array(accepted, np.bool_)]
+    return forest_of(children, problem.grammar)
 
 
-def own_offspring(chosen: Sequence[Individual], toolbox: base.Toolbox, problem: Problem) -> Offspring:
-    """Return the function that makes the children of parents with operators of the user, one by one."""
+def _seeds(random: Random, count: int) -> NDArray[np.uint64]:
+    """Return a state of the random numbers of each child."""
+    return np.random.default_rng(random.getrandbits(64)).integers(2**63, size=count).astype(np.uint64)
+
+
+def own_offspring(chosen: Sequence[Individual], toolbox: base.Toolbox, problem: Problem) -> Forest:
+    """Return the children of parents, pair by pair, by operators of the user."""
     pairs = zip(chosen[::2], chosen[1::2], strict=True)
-
-    def make(begin: int, end: int) -> Forest:
-        children = [_child(*pair, toolbox, problem) for pair in islice(pairs, end - begin)]
-        return forest_of(children, problem.grammar)
-
-    return make
+    return forest_of([_child(*pair, toolbox, problem) for pair in pairs], problem.grammar)
 
 
 def _child(first: Individual, second: Individual, toolbox: base.Toolbox, problem: Problem) -> Individual:
@@ -95,7 +94,7 @@ def make_toolbox(
     problem: Problem,
     random: Random,
     generator: np.random.Generator,
-    evaluate: Callable[[Offspring, int], list[Individual]],
+    evaluate: Callable[[Forest], list[Individual]],
 ) -> base.Toolbox:
     """Return the operators of one island: those of the user, and those of the search for the others."""
     toolbox = base.Toolbox()

@@ -3,22 +3,21 @@
 import gc
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from random import Random
 
 import numpy as np
 from deap import base, tools
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.moves import MOST_ATTEMPTS
-from trainlaw.evolve.search.generation import Offspring, generation, make_toolbox, survived
+from trainlaw.evolve.search.generation import generation, make_toolbox, survived
 from trainlaw.evolve.search.individuals import BEHIND, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.problem import Problem
 from trainlaw.evolve.search.selection import survival_limits
+from trainlaw.evolve.search.sums import first_sums
 from trainlaw.evolve.search.trees import (
     complexities,
     from_expression,
@@ -29,12 +28,6 @@ from trainlaw.evolve.search.variation import random_tree, simpler_trees
 
 # How often one structure may be fitted: other starting constants may lead to another minimum.
 TRIES_PER_STRUCTURE = 2
-# With several threads, a generation's children are made and fitted in batches of these relative sizes, one
-# being made while others are fitted. No fit runs while the first is made or the last is received, so these
-# are small. Results do not depend on the batches.
-BATCH_SIZES = (1, 2, 1)
-# Batches in flight while the next one is made: with one, no thread waits, and few trees wait in memory.
-MOST_WAITING = 1
 # Levenberg-Marquardt steps for each new individual: after five 91 % of new formulas are within 1 % of their
 # best loss (docs/regressor.md).
 FIT_STEPS = 5
@@ -89,8 +82,10 @@ def start_island(problem: Problem, number: int) -> Island:
         np.random.default_rng(seed if number == 0 else [seed, number]),
     )
     seeds = [from_expression(expression, problem.grammar) for expression in settings.seeds]
-    first = [*seeds, *(_first_tree(problem, island.random) for _ in range(settings.population))]
-    _admit(island, problem, first)
+    # The others get them by migration, after they have looked elsewhere.
+    sums = first_sums(problem) if number == 0 else []
+    random = [_first_tree(problem, island.random) for _ in range(settings.population)]
+    _admit(island, problem, [*seeds, *sums, *random])
     return island
 
 
@@ -164,7 +159,7 @@ def _toolbox(island: Island, problem: Problem) -> base.Toolbox:
 def _admit(island: Island, problem: Problem, trees: Sequence[Individual]) -> None:
     """Evaluate trees, then select the survivors among them and the population, in place."""
     toolbox = _toolbox(island, problem)
-    evaluated = toolbox.evaluate(lambda begin, end: forest_of(trees[begin:end], problem.grammar), len(trees))
+    evaluated = toolbox.evaluate(forest_of(trees, problem.grammar))
     island.population = survived(island.population, evaluated, toolbox, problem.settings.population)
 
 
@@ -180,25 +175,15 @@ def _record(island: Island, fitted: int) -> None:
     )
 
 
-def _evaluate(make: Offspring, count: int, *, island: Island, problem: Problem) -> list[Individual]:
-    """Return those of `count` trees with a new structure, fitted; each batch while the next is made."""
-    settings = problem.settings
-    evaluated: list[Individual] = []
-    waiting: deque[Callable[[], list[Individual]]] = deque()
+def _evaluate(forest: Forest, *, island: Island, problem: Problem) -> list[Individual]:
+    """Return those of the trees with a new structure, fitted."""
+    chosen = _select_new(island, problem, forest)
+    if not chosen.amount:
+        return []
     limits_of = _limits(island, problem)
-    sizes = BATCH_SIZES if settings.threads > 1 else (1,)
-    edges = (count * (np.cumsum([0, *sizes]) / sum(sizes))).astype(int).tolist()
-    for begin, end in pairwise(edges):
-        chosen = _select_new(island, problem, make(begin, end))
-        if chosen.amount:
-            limits = limits_of(complexities(chosen)) if limits_of else None
-            fit = problem.start_fit(chosen, FIT_STEPS, SEARCH_GAIN, held_out=problem.grouped, limits=limits)
-            waiting.append(fit)
-        if len(waiting) > MOST_WAITING:
-            evaluated += receive(island, problem, waiting.popleft()())
-    for fitted in waiting:
-        evaluated += receive(island, problem, fitted())
-    return evaluated
+    limits = limits_of(complexities(chosen)) if limits_of else None
+    fitted = problem.fit_forest(chosen, FIT_STEPS, SEARCH_GAIN, held_out=problem.grouped, limits=limits)
+    return receive(island, problem, fitted)
 
 
 def _limits(island: Island, problem: Problem) -> Callable[[NDArray[np.int64]], NDArray[np.float64]] | None:

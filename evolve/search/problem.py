@@ -1,6 +1,6 @@
 """The problem of one search: data in the machine's order, the grammar, and the loss."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -92,10 +92,10 @@ class Problem:
         What was not reached in time stays as it is.
         """
         forest = forest_of(trees, self.grammar)
-        fitted = self.start_fit(forest, steps, LEAST_GAIN, start=start, held_out=held_out, skip=skip)()
+        fitted = self.fit_forest(forest, steps, LEAST_GAIN, start=start, held_out=held_out, skip=skip)
         return [old if new is UNREACHED else new for old, new in zip(trees, fitted, strict=True)]
 
-    def start_fit(
+    def fit_forest(
         self,
         forest: Forest,
         steps: int,
@@ -105,14 +105,14 @@ class Problem:
         held_out: bool = False,
         skip: NDArray[np.int64] | None = None,
         limits: NDArray[np.float64] | None = None,
-    ) -> Callable[[], list[Individual]]:
-        """Start a fit, in the background if possible, and return a function that waits for the trees.
+    ) -> list[Individual]:
+        """Return the trees with fitted constants, losses and cases.
 
-        limits : as of `Machine.start_fit`; `BEHIND` stands for a tree without held-out losses that is not
-        below its limit, and `UNREACHED` for one that was not reached in time.
+        limits : as of `Machine.fit`; `BEHIND` stands for a tree without held-out losses that is not below its
+        limit, and `UNREACHED` for one that was not reached in time.
         """
         programs = encode(forest)
-        result_of = self.machine.start_fit(
+        result = self.machine.fit(
             programs,
             self.rows,
             steps=steps,
@@ -122,23 +122,18 @@ class Problem:
             skip=skip,
             limits=limits,
         )
-
-        def fitted() -> list[Individual]:
-            result = result_of()
-            is_kept = ~np.isnan(result.losses)
-            found = [BEHIND if reached else UNREACHED for reached in is_kept.tolist()]
-            if limits is not None and not held_out:
-                is_kept &= ~(result.losses > limits)
-            places = np.flatnonzero(is_kept)
-            kept = with_fitted(forest, result.theta).of(places).trees()
-            to_prune = untidy(programs, result.theta)[places].tolist()
-            for place, tree, is_untidy in zip(places.tolist(), kept, to_prune, strict=True):
-                tree.fitness = Fitness(float(result.losses[place]), result.cases[place])
-                tree.untidy = is_untidy
-                found[place] = tree
-            return found
-
-        return fitted
+        is_kept = ~np.isnan(result.losses)
+        found = [BEHIND if reached else UNREACHED for reached in is_kept.tolist()]
+        if limits is not None and not held_out:
+            is_kept &= ~(result.losses > limits)
+        places = np.flatnonzero(is_kept)
+        kept = with_fitted(forest, result.theta).of(places).trees()
+        to_prune = untidy(programs, result.theta)[places].tolist()
+        for place, tree, is_untidy in zip(places.tolist(), kept, to_prune, strict=True):
+            tree.fitness = Fitness(float(result.losses[place]), result.cases[place])
+            tree.untidy = is_untidy
+            found[place] = tree
+        return found
 
 
 def make_problem(

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from trainlaw.evolve.machine.batch import entry
 from trainlaw.evolve.search.individuals import Individual
 
-# Sets of individuals near the best of a case that are kept for further draws, per case.
-MOST_KEPT = 64
 # Without groups, the share of the parents that is drawn from all survivors.
 SHARE_OF_ANYONE = 0.5
 
@@ -23,42 +21,25 @@ def _filter_draws(  # noqa: PLR0917 (compiled functions take no keywords)
     tolerance: np.ndarray,
     orders: np.ndarray,
     picks: np.ndarray,
-    near: np.ndarray,
-    place_of: np.ndarray,
-    owner: np.ndarray,
-    taken: np.ndarray,
     alive: np.ndarray,
     chosen: np.ndarray,
 ) -> None:
     """Set `chosen` (n_draws,) to the survivor of each draw: one case after another, in its order, filters.
 
-    cases : (n_cases, n_individuals). ranked : the individuals by each case, best first. near, place_of,
-    owner, taken : who is near the best of a case, which depends on that best alone, and few individuals are
-    ever the best. alive : uint8 (n_individuals,), scratch.
+    cases : (n_cases, n_individuals). ranked : the individuals by each case, best first. alive : bool
+    (n_individuals,), scratch.
     """
     individuals = cases.shape[1]
     for draw in range(orders.shape[0]):
         for i in range(individuals):
-            alive[i] = 1
+            alive[i] = True
         for turn in range(orders.shape[1]):
             case, rank = orders[draw, turn], 0
             while not alive[ranked[case, rank]]:
                 rank += 1
-            best = ranked[case, rank]
-            place = place_of[case, best]
-            if place < 0:
-                place = min(taken[case], MOST_KEPT - 1)
-                # The last place is used again and again.
-                if taken[case] == MOST_KEPT:
-                    place_of[case, owner[case, place]] = -1
-                taken[case] = place + 1
-                owner[case, place] = best
-                place_of[case, best] = place
-                limit = cases[case, best] + tolerance[case]
-                for i in range(individuals):
-                    near[case, place, i] = cases[case, i] <= limit
+            limit = cases[case, ranked[case, rank]] + tolerance[case]
             for i in range(individuals):
-                alive[i] &= near[case, place, i]
+                alive[i] &= cases[case, i] <= limit
         count = 0
         for i in range(individuals):
             count += int(alive[i])
@@ -68,23 +49,6 @@ def _filter_draws(  # noqa: PLR0917 (compiled functions take no keywords)
             i += 1
             left -= int(alive[i])
         chosen[draw] = i
-
-
-def _lexicase(
-    cases: NDArray[np.float64],
-    ranked: NDArray[np.int64],
-    tolerance: NDArray[np.float64],
-    orders: NDArray[np.int64],
-    picks: NDArray[np.float64],
-) -> NDArray[np.int64]:
-    """Return the survivor of each draw (n_draws,), for arguments as in `_filter_draws`."""
-    amount, individuals = cases.shape
-    near = np.zeros((amount, MOST_KEPT, individuals), np.uint8)
-    place_of, owner = np.full((amount, individuals), -1), np.zeros((amount, MOST_KEPT), np.int64)
-    taken, alive = np.zeros(amount, np.int64), np.zeros(individuals, np.uint8)
-    chosen = np.zeros(orders.shape[0], np.int64)
-    _filter_draws(cases, ranked, tolerance, orders, picks, near, place_of, owner, taken, alive, chosen)
-    return chosen
 
 
 def epsilon_lexicase(
@@ -108,7 +72,9 @@ def epsilon_lexicase(
         selected = generator.random(count) >= share_of_anyone
     by_case = np.ascontiguousarray(finite.T)
     ranked = np.argsort(by_case, axis=1)
-    chosen[selected] = _lexicase(by_case, ranked, tolerance, orders[selected], places[selected])
+    drawn, alive = np.zeros(int(selected.sum()), np.int64), np.zeros(cases.shape[0], np.bool_)
+    _filter_draws(by_case, ranked, tolerance, orders[selected], places[selected], alive, drawn)
+    chosen[selected] = drawn
     return chosen
 
 

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
-import numpy as np
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
-from trainlaw.evolve.machine.acceptance import HOLE_TOKEN, Demands, accept_trees, make_demands
-from trainlaw.evolve.machine.moves import make_trees
 from trainlaw.evolve.search.individuals import Individual
 from trainlaw.evolve.search.trees import nodes_of
 from trainlaw.evolve.settings import SearchSettings
@@ -16,35 +14,54 @@ from trainlaw.formulas import InputError, variables
 
 # A variable of a template is a hole if its name begins so.
 HOLE = "hole"
+# The token of a hole, which no machine reads.
+HOLE_TOKEN = -1
+
+
+class Nesting(NamedTuple):
+    """How often an operator may be inside another one; operators as tokens."""
+
+    outer: int
+    inner: int
+    most: int
 
 
 @dataclass(frozen=True)
 class Structure:
     """The structural requirements of one search.
 
-    grammar : of its trees. demands : structure of every tree. template : nodes in prefix order, holes as
-    leaves named `hole...`, or empty.
+    grammar : of its trees. template : nodes in prefix order, holes as leaves named `hole...`, or empty.
+    nesting : limits of every tree.
     """
 
     grammar: Grammar
-    demands: Demands
     template: tuple[Node, ...] = ()
+    nesting: tuple[Nesting, ...] = ()
+
+    @property
+    def demands_any(self) -> bool:
+        """Whether there is a tree that is not accepted."""
+        return bool(self.template or self.nesting)
 
     def accepts(self, tree: Sequence[Node]) -> bool:
         """Return whether the tree is the template with its holes filled, and nests no deeper than allowed."""
-        if self.demands.is_none:
+        if not self.demands_any:
             return True
-        kinds, accepted = np.array([node.kind for node in tree]), np.zeros(1, np.bool_)
-        accept_trees(
-            kinds,
-            np.zeros(kinds.size),
-            np.array([0, kinds.size]),
-            self.grammar.tables,
-            self.demands,
-            make_trees(),
-            accepted,
+        ends = _ends(tree)
+        return not any(_is_too_deep(tree, ends, limit) for limit in self.nesting) and (
+            not self.template or self._is_filled_template(tree, ends)
         )
-        return bool(accepted[0])
+
+    def _is_filled_template(self, tree: Sequence[Node], ends: Sequence[int]) -> bool:
+        place = 0
+        for node in self.template:
+            if place >= len(tree) or tree[place].ret is not node.ret:
+                return False
+            is_hole = node.token == HOLE_TOKEN
+            if not is_hole and tree[place].token != node.token:
+                return False
+            place = ends[place] if is_hole else place + 1
+        return place == len(tree)
 
     def filled(self, random: Random) -> Individual:
         """Return the template with a small random tree in each hole."""
@@ -55,13 +72,40 @@ class Structure:
         return Individual(nodes)
 
 
+def _ends(tree: Sequence[Node]) -> list[int]:
+    """Return the place after the subtree of each node."""
+    ends = [0] * len(tree)
+    for place in range(len(tree) - 1, -1, -1):
+        end = place + 1
+        for _ in range(tree[place].arity):
+            end = ends[end]
+        ends[place] = end
+    return ends
+
+
+def _is_too_deep(tree: Sequence[Node], ends: Sequence[int], limit: Nesting) -> bool:
+    """Return whether an operator is inside another more often than a limit allows."""
+    return any(
+        sum(inner.token == limit.inner for inner in tree[place + 1 : ends[place]]) > limit.most
+        for place, node in enumerate(tree)
+        if node.token == limit.outer
+    )
+
+
 def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     """Return the structure that the settings require.
 
     Raises InputError for a template outside the grammar, or one without a hole.
     """
+    tokens = {node.name: node.token for node in grammar.nodes if node.arity}
+    # An operator that the grammar does not have is nowhere inside another.
+    nesting = tuple(
+        Nesting(tokens[outer], tokens[inner], most)
+        for outer, inner, most in settings.nesting_limits
+        if {outer, inner} <= {*tokens}
+    )
     if settings.template is None:
-        return Structure(grammar, _demands(settings, grammar, ()))
+        return Structure(grammar, nesting=nesting)
     holes = [name for name in variables(settings.template) if name.startswith(HOLE)]
     if not holes:
         raise InputError("expected a template with a hole, got none: name a variable 'hole'")
@@ -70,22 +114,7 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
         raise InputError(
             "expected a template within the search's operators, features and units: add what it needs"
         )
-    return Structure(grammar, _demands(settings, grammar, nodes), tuple(nodes))
-
-
-def _demands(settings: SearchSettings, grammar: Grammar, template: Sequence[Node]) -> Demands:
-    """Return the demands of the settings, operators as tokens."""
-    types = grammar.type_numbers
-    tokens = {node.name: node.token for node in grammar.nodes if node.arity}
-    # An operator that the grammar does not have is nowhere inside another.
-    limits = [limit for limit in settings.nesting_limits if {*limit[:2]} <= {*tokens}]
-    return make_demands(
-        template=[node.token for node in template],
-        template_types=[types[node.ret] for node in template],
-        outer=[tokens[outer] for outer, _, _ in limits],
-        inner=[tokens[inner] for _, inner, _ in limits],
-        most=[most for _, _, most in limits],
-    )
+    return Structure(grammar, tuple(nodes), nesting)
 
 
 def _hole(name: str, ret: type) -> Leaf | None:

@@ -11,14 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, draw
-from trainlaw.evolve.machine.acceptance import Demands, make_demands
 from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
 from trainlaw.evolve.machine.children import vary_trees
 from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOVES, MUTATE, make_trees
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
-
-# What every tree keeps.
-_NOTHING = make_demands()
 
 
 def mate(first: Individual, second: Individual, grammar: Grammar, random: Random) -> tuple[Individual]:
@@ -48,13 +44,11 @@ def vary(
     *,
     operation: int = AS_SEARCH,
     most_nodes: int = NODE_LIMIT,
-    demands: Demands = _NOTHING,
 ) -> Forest:
     """Return a child of each pair of parents.
 
     pairs : (n, 2), places of first and second. seeds : (n,). operation : CROSS, MUTATE, AS_SEARCH or the
-    number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent, as does one that
-    the demands accept in no attempt.
+    number of one of `MOVES`. most_nodes : of a child; a larger one becomes its first parent.
     """
     count = len(pairs)
     room = count * max(most_nodes, int(parents.sizes.max(initial=0)))
@@ -68,7 +62,6 @@ def vary(
         operation,
         most_nodes,
         parents.grammar.tables,
-        demands,
         make_trees(),
         kinds,
         values,

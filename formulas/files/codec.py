@@ -24,13 +24,6 @@ def text(value: object, place: str) -> str:
     return value
 
 
-def flag(value: object, place: str) -> bool:
-    """Return true or false."""
-    if not isinstance(value, bool):
-        raise InputError(f"expected true or false as {place}, got {shown(value)}")
-    return value
-
-
 def whole(value: object, place: str) -> int:
     """Return a whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

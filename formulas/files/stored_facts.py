@@ -38,9 +38,20 @@ def _at_least_one(value: object, place: str) -> float:
 
 
 _NUMBER, _FACTOR = optional(finite_number), optional(_at_least_one)
-_TEXTS = listed(text)
+_TEXTS, _NUMBERS = listed(text), listed(finite_number)
 _LINES = listed(record({"name": text, "rows": whole, "errors": every(_NUMBER)}, {"members": _TEXTS}))
-_BY_CLASS = record({"level": _NUMBER, "factors": every(_FACTOR), "groups": every(whole)})
+#: Intervals by class, as `ClassIntervals` of trainlaw.validate has them.
+BY_CLASS = record({"level": _share, "factors": every(_FACTOR), "groups": every(whole)})
+#: A joint range, as `JointRange` of trainlaw.validate has it.
+JOINT_RANGE = record(
+    {
+        "names": _TEXTS,
+        "floors": _NUMBERS,
+        "centre": _NUMBERS,
+        "whitening": listed(_NUMBERS),
+        "limit": finite_number,
+    }
+)
 
 ERRORS = record(
     {},
@@ -49,8 +60,8 @@ ERRORS = record(
         "missing": _TEXTS,
         "estimators": _TEXTS,
         "interval": record({}, {"factor": _FACTOR, "coverage_percent": _NUMBER, "over": text}),
-        "interval_by_class": _BY_CLASS,
-        "interval_of_new_generation": _BY_CLASS,
+        "interval_by_class": BY_CLASS,
+        "interval_of_new_generation": BY_CLASS,
         "summary": every(every(_NUMBER)),
         "summary_intervals": every(every(listed(_NUMBER, 2))),
         "joint_range": every(anything),

@@ -23,24 +23,23 @@ from trainlaw.formulas.algebra.expression import (
     substitute,
     variables,
 )
-from trainlaw.formulas.algebra.intervals import MARGIN, SMALLEST, Interval
+from trainlaw.formulas.algebra.intervals import Interval, add, inverse, multiply, negate
 from trainlaw.formulas.algebra.operators import OPERATORS
 from trainlaw.formulas.algebra.text import to_text
 from trainlaw.formulas.algebra.tidying import merged
-from trainlaw.formulas.proofs.enclosure import Box, check_box, enclose, one_box
+from trainlaw.formulas.proofs.enclosure import Box, check_box, enclose
 
 Bounds = tuple[float, float]
-ZERO: Bounds = (0.0, 0.0)
-ANY: Bounds = (-math.inf, math.inf)
+ZERO, ANY = Interval(0.0, 0.0), Interval(-math.inf, math.inf)
 # What operators of one argument do to its elasticity. tanh is concave from 0: it grows at most in proportion.
-_SCALES: Mapping[str, Bounds] = {
-    "abs": (1.0, 1.0),
-    "inv": (-1.0, -1.0),
-    "sqrt": (0.5, 0.5),
-    "cbrt": (0.3333, 0.3334),
-    "square": (2.0, 2.0),
-    "cube": (3.0, 3.0),
-    "tanh": (0.0, 1.0),
+_SCALES: Mapping[str, Interval] = {
+    "abs": Interval(1.0, 1.0),
+    "inv": Interval(-1.0, -1.0),
+    "sqrt": Interval(0.5, 0.5),
+    "cbrt": Interval(0.3333, 0.3334),
+    "square": Interval(2.0, 2.0),
+    "cube": Interval(3.0, 3.0),
+    "tanh": Interval(0.0, 1.0),
 }
 _CHOICES = ("add", "max", "min")
 _MOST_TEXT = 160  # characters of a term that is to blame: two lines of a terminal
@@ -61,15 +60,15 @@ class Proof:
     """
 
     proved: bool
-    elasticity: Bounds = ANY
+    elasticity: Bounds = ANY[:2]
     blame: tuple[str, ...] = ()
 
 
 class _Move(NamedTuple):
     """A motion of a node over the box: bounds of its elasticity, and of value times elasticity."""
 
-    elasticity: Bounds
-    slope: Bounds
+    elasticity: Interval
+    slope: Interval
 
 
 _STILL = _Move(ZERO, ZERO)
@@ -109,7 +108,6 @@ class Elasticities:
     def __init__(self, expression: Expression, box: Box, flags: Collection[str] = ()) -> None:
         """Merge like terms and number the different nodes; raises as `bounds`."""
         self._box = check_box(expression, box)
-        self._ranges = one_box(self._box)
         self._expression = expression
         self._flags = [name for name in variables(expression) if name in flags]
         self._nodes = _numbered(merged(expression))
@@ -118,12 +116,12 @@ class Elasticities:
     @cached_property
     def valid(self) -> bool:
         """Whether the expression is defined and finite everywhere in the box."""
-        return bool(enclose(self._expression, self._ranges).total[0])
+        return enclose(self._expression, self._box).total
 
     @cached_property
     def nonnegative(self) -> bool:
         """Whether the expression is proved to be defined and never negative everywhere in the box."""
-        if self.valid and self._values[-1][0] >= 0:
+        if self.valid and self._values[-1].low >= 0:
             return True
         everywhere = [len(self._nodes) - 1]
         return any(low.nonnegative and high.nonnegative for low, high in self._split(everywhere))
@@ -133,7 +131,7 @@ class Elasticities:
 
         together : exponents of the variables that move: {"x": 1, "y": 2} where y grows as the square of x.
         """
-        return self._moves(together)[-1].elasticity
+        return self._moves(together)[-1].elasticity[:2]
 
     def monotone(self, together: str | Mapping[str, float], direction: int = 1) -> Proof:
         """Prove that the expression is valid and never falls (direction 1) or never rises (-1) in the box.
@@ -142,8 +140,8 @@ class Elasticities:
         """
         motion = {together: 1.0} if isinstance(together, str) else together
         moves = self._moves(motion)
-        bounds = moves[-1].elasticity
-        negative = [name for name in motion if self._box.get(name, ZERO)[0] < 0]
+        bounds = moves[-1].elasticity[:2]
+        negative = [name for name in motion if self._box.get(name, ZERO[:2])[0] < 0]
         if negative:
             return Proof(False, bounds, (f"{negative[0]} may be negative",))
         if self.valid and _goes(moves[-1], direction):
@@ -153,7 +151,8 @@ class Elasticities:
             at_zero = low.monotone(motion, direction)
             at_one = high.monotone(motion, direction) if at_zero.proved else at_zero
             if at_one.proved:
-                return Proof(True, _hull([at_zero.elasticity, at_one.elasticity]))
+                ends = at_zero.elasticity, at_one.elasticity
+                return Proof(True, (min(low for low, _ in ends), max(high for _, high in ends)))
         return Proof(False, bounds, self._words(blamed, moves))
 
     def _split(self, places: Collection[int]) -> list[tuple["Elasticities", "Elasticities"]]:
@@ -174,17 +173,15 @@ class Elasticities:
         return tuple(_words(self._nodes[place].node, moves[place].elasticity) for place in places)
 
     @cached_property
-    def _values(self) -> list[Bounds]:
-        found: list[Bounds] = []
-        intervals: list[Interval] = []
+    def _values(self) -> list[Interval]:
+        found: list[Interval] = []
         with np.errstate(all="ignore"):
             for row in self._nodes:
                 if isinstance(row.node, Apply):
-                    arguments = (intervals[place] for place in row.arguments)
-                    intervals.append(OPERATORS[row.node.operator].enclose(*arguments))
+                    arguments = (found[place] for place in row.arguments)
+                    found.append(OPERATORS[row.node.operator].enclose(*arguments))
                 else:
-                    intervals.append(enclose(row.node, self._ranges))
-                found.append((float(intervals[-1].low[0]), float(intervals[-1].high[0])))
+                    found.append(enclose(row.node, self._box))
         return found
 
     def _moves(self, together: Mapping[str, float]) -> list[_Move]:
@@ -196,7 +193,7 @@ class Elasticities:
                 found.append(_STILL)
             elif isinstance(row.node, Variable):
                 exponent = together[row.node.name]
-                found.append(_from_elasticity((exponent, exponent), self._values[place]))
+                found.append(_from_elasticity(Interval(exponent, exponent), self._values[place]))
             else:
                 found.append(self._moved(place, [found[argument] for argument in row.arguments]))
         return found
@@ -211,26 +208,25 @@ class Elasticities:
             kept = _undecided(operator, inner)
             moves, inner = [moves[index] for index in kept], [inner[index] for index in kept]
         elasticity = _elasticity(operator, moves, inner)
-        if elasticity is not None and value[0] >= 0:
+        if elasticity is not None and value.low >= 0:
             return _from_elasticity(elasticity, value)
-        slope = self._slope(operator, moves, inner, value)
+        slope = self._slope(operator, moves, inner)
         return _Move(_quotient(slope, value), slope)
 
-    def _slope(self, operator: str, moves: list[_Move], inner: list[Bounds], value: Bounds) -> Bounds:
+    def _slope(self, operator: str, moves: list[_Move], inner: list[Interval]) -> Interval:
         """Return bounds of the derivative along the motion, by the chain rule."""
         slopes = [move.slope for move in moves]
         if operator in ("max", "min"):
             return _hull(slopes)
         if operator == "step":
             # The jump has no derivative, but it goes the way of the argument.
-            low, high = slopes[0]
-            return (0.0 if low >= 0 else -math.inf), (0.0 if high <= 0 else math.inf)
-        ranges = one_box(dict(zip("ab", inner, strict=False)))
+            low, high, _ = slopes[0]
+            return Interval(0.0 if low >= 0 else -math.inf, 0.0 if high <= 0 else math.inf)
+        box = {name: interval[:2] for name, interval in zip("ab", inner, strict=False)}
         total = ZERO
         for partial, slope in zip(partials(operator), slopes, strict=True):
-            if slope != ZERO:
-                factor = enclose(partial, ranges)
-                total = _plus(total, _times((float(factor.low[0]), float(factor.high[0])), slope))
+            if slope[:2] != ZERO[:2]:
+                total = _known(add(total, _times(enclose(partial, box), slope)))
         return total
 
     def _blamed(self, moves: list[_Move], direction: int) -> list[int]:
@@ -261,7 +257,7 @@ class Elasticities:
         moving = [argument for argument in arguments if moves[argument] is not _STILL]
         still = [argument for argument in arguments if moves[argument] is _STILL]
         scaled = node.operator == "mul" or (node.operator == "div" and arguments[1] in still)
-        if scaled and len(moving) == 1 and all(self._values[argument][0] >= 0 for argument in still):
+        if scaled and len(moving) == 1 and all(self._values[argument].low >= 0 for argument in still):
             return [(moving[0], wanted)]
         return []
 
@@ -290,131 +286,72 @@ def _numbered(expression: Expression) -> list[_Node]:
     return rows
 
 
-def _elasticity(operator: str, moves: list[_Move], inner: list[Bounds]) -> Bounds | None:
+def _elasticity(operator: str, moves: list[_Move], inner: list[Interval]) -> Interval | None:
     """Return the elasticity of an operator; None: no rule, or an argument that may be negative."""
     inside = [move.elasticity for move in moves]
     if operator == "exp":
         return moves[0].slope
     if operator == "pow":
         return _of_power(moves, inner)
-    if not all(low >= 0 for low, _ in inner):
+    if not all(value.low >= 0 for value in inner):
         return None
     if operator in _CHOICES:
         return _hull(inside)
     if operator in ("mul", "div"):
-        return _plus(inside[0], inside[1] if operator == "mul" else _negated(inside[1]))
+        return _known(add(inside[0], inside[1] if operator == "mul" else negate(inside[1])))
     return _times(_SCALES[operator], inside[0]) if operator in _SCALES else None
 
 
-def _of_power(moves: list[_Move], inner: list[Bounds]) -> Bounds | None:
+def _of_power(moves: list[_Move], inner: list[Interval]) -> Interval | None:
     """Return the elasticity of a^b: b times that of a, and log(a) times the slope of b."""
-    (low, high), exponents = inner
-    if not low >= 0:
+    base, exponents = inner
+    if not base.low >= 0:
         return None
     elasticity = _times(exponents, moves[0].elasticity)
     if moves[1] is _STILL:
         return elasticity
-    if low == 0:
+    if base.low == 0:
         return None
-    logs = _outward(math.log(low))[0], _outward(math.log(high))[1]
-    return _plus(elasticity, _times(logs, moves[1].slope))
+    return _known(add(elasticity, _times(OPERATORS["log"].enclose(base), moves[1].slope)))
 
 
-def _undecided(operator: str, inner: list[Bounds]) -> list[int]:
+def _undecided(operator: str, inner: list[Interval]) -> list[int]:
     """Return the arguments of a maximum or minimum that can be its value."""
-    (low, high), (other_low, other_high) = inner
-    if operator == "min":
-        low, high, other_low, other_high = -high, -low, -other_high, -other_low
-    if low >= other_high:
+    one, other = inner if operator == "max" else map(negate, inner)
+    if one.low >= other.high:
         return [0]
-    return [1] if other_low >= high else [0, 1]
+    return [1] if other.low >= one.high else [0, 1]
 
 
 def _goes(move: _Move, direction: int) -> bool:
     """Return whether a motion never lowers (direction 1) or never raises the value."""
-    return move.slope[0] >= 0 if direction > 0 else move.slope[1] <= 0
+    return move.slope.low >= 0 if direction > 0 else move.slope.high <= 0
 
 
-def _words(node: Expression, elasticity: Bounds) -> str:
+def _words(node: Expression, elasticity: Interval) -> str:
     text = to_text(node, 4)
     shown = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}..."
-    return f"{shown}: elasticity {elasticity[0]:.3g} to {elasticity[1]:.3g}"
+    return f"{shown}: elasticity {elasticity.low:.3g} to {elasticity.high:.3g}"
 
 
-# Interval arithmetic on plain floats: numpy's costs thirty times as much for single numbers.
-def _from_elasticity(elasticity: Bounds, value: Bounds) -> _Move:
+def _from_elasticity(elasticity: Interval, value: Interval) -> _Move:
     """Return the move of a value that is never negative, which elasticity times value makes complete."""
-    if not value[0] >= 0:
-        slope = _times(elasticity, value)
-        return _Move(ANY, slope)
-    return _Move(elasticity, _times(elasticity, value))
+    return _Move(elasticity if value.low >= 0 else ANY, _times(elasticity, value))
 
 
-def _outward(value: float) -> Bounds:
-    if value == 0:
-        return ZERO  # log(1), which is exact
-    width = abs(value) * MARGIN
-    return math.nextafter(value - width, -math.inf), math.nextafter(value + width, math.inf)
+def _known(bounds: Interval) -> Interval:
+    """Return bounds, infinite ones where there are none."""
+    return ANY if math.isnan(bounds.low) else bounds
 
 
-def _hull(items: list[Bounds]) -> Bounds:
-    return min(low for low, _ in items), max(high for _, high in items)
+def _hull(items: list[Interval]) -> Interval:
+    return Interval(min(item.low for item in items), max(item.high for item in items))
 
 
-def _negated(a: Bounds) -> Bounds:
-    return -a[1], -a[0]
+def _times(a: Interval, b: Interval) -> Interval:
+    return _known(multiply(a, b))
 
 
-def _plus(a: Bounds, b: Bounds) -> Bounds:
-    low, high = a[0] + b[0], a[1] + b[1]
-    if math.isnan(low) or math.isnan(high):
-        return ANY
-    if _rounding_error(a[0], b[0], low) != 0:
-        low = math.nextafter(low, -math.inf)
-    if _rounding_error(a[1], b[1], high) != 0:
-        high = math.nextafter(high, math.inf)
-    return low, high
-
-
-def _rounding_error(a: float, b: float, total: float) -> float:
-    """Return the rounding error of a sum, exactly (Knuth's two-sum); 0 for an infinite one."""
-    if math.isinf(total):
-        return 0.0
-    back = total - a
-    return (a - (total - back)) + (b - back)
-
-
-def _times(a: Bounds, b: Bounds) -> Bounds:
-    ends = [_product(x, y) for x in a for y in b]
-    if any(math.isnan(low) for low, _ in ends):
-        return ANY
-    return min(low for low, _ in ends), max(high for _, high in ends)
-
-
-def _product(x: float, y: float) -> Bounds:
-    """Return bounds of x * y: 0 times infinity is 0, and an underflow keeps its sign."""
-    if x == 0 or y == 0:
-        return ZERO
-    value = x * y
-    if value == 0:
-        value = math.copysign(SMALLEST, x) * math.copysign(1.0, y)
-    if abs(x) == 1 or abs(y) == 1 or math.isinf(value) or math.isnan(value):
-        return value, value
-    return math.nextafter(value, -math.inf), math.nextafter(value, math.inf)
-
-
-def _quotient(slope: Bounds, value: Bounds) -> Bounds:
+def _quotient(slope: Interval, value: Interval) -> Interval:
     """Return bounds of slope / value of a value that is never negative."""
-    if not value[0] >= 0:
-        return ANY
-    least = _inverse(value[1], upwards=False)
-    most = _inverse(value[0], upwards=True)
-    return _times(slope, (least, most))
-
-
-def _inverse(value: float, *, upwards: bool) -> float:
-    if value == 0:
-        return math.inf
-    if math.isinf(value):
-        return 0.0
-    return math.nextafter(1.0 / value, math.inf if upwards else 0.0)
+    return _times(slope, inverse(value)) if value.low >= 0 else ANY

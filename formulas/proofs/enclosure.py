@@ -1,16 +1,15 @@
 """Bounds of an expression over boxes of its variables, by interval arithmetic rounded outwards."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
-from trainlaw.formulas.algebra.expression import Constant, Expression, fold, variables
+from trainlaw.formulas.algebra.expression import Expression, fold, variables
 from trainlaw.formulas.algebra.intervals import Interval
 from trainlaw.formulas.algebra.operators import OPERATORS
 from trainlaw.formulas.errors import InputError, check_name, shown
 
 Box = Mapping[str, tuple[float, float]]
-Ranges = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 def bounds(expression: Expression, box: Box) -> tuple[float, float]:
@@ -45,8 +44,7 @@ def bounds(expression: Expression, box: Box) -> tuple[float, float]:
     >>> low <= -2 < -1.99, high >= 6
     (True, True)
     """
-    interval = enclose(expression, one_box(check_box(expression, box)))
-    return float(interval.low[0]), float(interval.high[0])
+    return enclose(expression, check_box(expression, box))[:2]
 
 
 def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]]:
@@ -61,29 +59,13 @@ def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]
     return found
 
 
-def one_box(box: Box) -> Ranges:
-    """Return a box as the ranges of one box for `enclose`, each end of shape (1,)."""
-    return {name: (np.array([low]), np.array([high])) for name, (low, high) in box.items()}
-
-
-def enclose(expression: Expression, ranges: Ranges) -> Interval:
-    """Return bounds over many boxes at once.
-
-    ranges : per variable its lower and upper ends, each float64 of shape (n_boxes,); shape (1,) without
-    variables.
-    """
-    shape = next((low.shape for low, _ in ranges.values()), (1,))
-    everywhere = np.ones(shape, dtype=bool)
-
-    def point(node: Constant) -> Interval:
-        value = np.full(shape, node.value)
-        return Interval(value, value, everywhere & np.isfinite(value))
-
+def enclose(expression: Expression, box: Box) -> Interval:
+    """Return bounds over a box with the range of each variable, and whether all values are defined."""
     # Empty and unbounded intervals give nan and inf on purpose.
     with np.errstate(all="ignore"):
         return fold(
             expression,
-            point,
-            lambda node: Interval(*ranges[node.name], everywhere),
+            lambda node: Interval(node.value, node.value, math.isfinite(node.value)),
+            lambda node: Interval(*box[node.name]),
             lambda node, arguments: OPERATORS[node.operator].enclose(*arguments),
         )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from trainlaw.app.studies.kinds import kind, one_gpu
 from trainlaw.app.studies.skeleton import RUN_SKELETON
 from trainlaw.app.studies.spaces import skeleton_space
+from trainlaw.evolve.front import strategies
 
 MOST_TERMS, MOST_FACTORS = 2, 1  # of each resource
 
@@ -24,7 +25,8 @@ def small_space(skeleton, given=(), **plain):
 
 
 def use_small_fronts(change=setattr):
-    """Let studies search small spaces; change : sets an attribute of a module."""
+    """Let studies search small spaces, until little is new; change : sets an attribute of a module."""
+    change(strategies, "_MOST_TRIES", 2)
     plain = {"floor": RUN_SKELETON.floor, "after": RUN_SKELETON.after}
     space, law = small_space(RUN_SKELETON, RUN_SKELETON.given, **plain)
     change(one_gpu, "run_space", lambda: space)

@@ -1,4 +1,5 @@
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -164,7 +165,6 @@ def _tried(name, seed):
     return np.column_stack(columns), law * (1.0 + share * noise), law
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seed", "most"),
     [("cosine", 0, 1e-6), ("energy", 0, 0.01), ("quotient", 1, 0.01), ("offset", 2, 0.05)],
@@ -176,3 +176,42 @@ def test_a_first_try_with_default_settings_finds_the_law(name, seed, most):
     # An irrelevant column is left out, and nothing explodes where no row is.
     assert "x2" not in variables(found.formula_.expression) or name in ("cosine", "quotient")
     assert not next(own for own in found.candidates_ if own.expression == found.formula_.expression).explodes
+
+
+@pytest.fixture(scope="module")
+def search(typed_rows, specs):
+    columns, y, groups = typed_rows
+    return FormulaRegressor(specs.features, specs.target, SMALL).fit(columns, y, groups)
+
+
+def test_equations_are_the_front(search):
+    table = search.equations_
+    assert table["complexity"].tolist() == [member.complexity for member in search.front_]
+    assert table["equation"].tolist() == [member.formula.text() for member in search.front_]
+    (chosen,) = table[table["is_chosen"]]["equation"]
+    assert chosen == search.formula_.text()
+
+
+def test_a_fitted_search_survives_pickle_but_for_its_trees(search, typed_rows):
+    again = pickle.loads(pickle.dumps(search))
+    assert np.array_equal(again.predict(typed_rows[0]), search.predict(typed_rows[0]))
+    assert vars(search).keys() - vars(again).keys() == {"hall_of_fame_"}
+
+
+def test_a_position_selects_the_formula_everywhere(search, typed_rows):
+    columns, last = typed_rows[0], len(search.front_) - 1
+    simple, best = (search.predict(columns, index=index) for index in (0, last))
+    assert not np.allclose(simple, best) and np.array_equal(best, search.predict(columns, index=-1))
+    used = {spec.name for spec in search.front_[last].formula.used_features}
+    assert {symbol.name for symbol in search.sympy(last).free_symbols} == used
+    assert search.latex(last).partition(" = ")[2] and search.latex(last) != search.latex(0)
+    assert search.latex() in {search.latex(index) for index in range(last + 1)}
+    for index in (last + 1, -last - 2):
+        with pytest.raises(InputError, match="position"):
+            search.predict(columns, index=index)
+
+
+def test_an_unfitted_estimator_has_nothing_to_show():
+    for view in (lambda one: one.equations_, lambda one: one.latex(), lambda one: one.predict([[1.0]])):
+        with pytest.raises((InputError, ValueError), match="not fitted"):
+            view(FormulaRegressor())

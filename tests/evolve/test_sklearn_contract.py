@@ -12,12 +12,11 @@ from trainlaw.evolve.sklearn_contract import (
     target_vector,
     weight_vector,
 )
-from trainlaw.formulas import InputError
+from trainlaw.formulas import InputError, UnknownNameError
 
 SMALL = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=5)
 
 
-@pytest.mark.slow
 def test_scikit_learn_accepts_the_estimator():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     least = SearchSettings(evaluations=30, population=10, max_nodes=9, polish_steps=2)
@@ -130,15 +129,6 @@ def test_fields_of_the_settings_are_searched_by_their_names():
     assert FormulaRegressor().set_params(settings=SMALL, max_nodes=5).settings.max_nodes == 5
 
 
-def test_predictions_are_a_series_where_pandas_is_chosen():
-    base = pytest.importorskip("sklearn.base")
-    table = pd.DataFrame({"mass": [1.0, 2.0, 3.0, 5.0]}, index=list("abcd"))
-    estimator = base.clone(FormulaRegressor(settings=SMALL).set_output(transform="pandas"))
-    found = estimator.fit(table, 2.0 * table["mass"]).predict(table)
-    assert found.name == "y" and found.index.tolist() == list("abcd")
-    assert isinstance(estimator.set_output(transform="default").predict(table), np.ndarray)
-
-
 def test_a_column_vector_is_a_target_with_a_warning():
     with pytest.warns(match="column-vector"):
         assert target_vector(np.ones((3, 1)), 3).shape == (3,)
@@ -171,3 +161,18 @@ def test_scikit_learn_is_told_what_kind_of_estimator_it_is():
     assert tags.target_tags.required and tags.regressor_tags.poor_score
     # Same seed, same formula.
     assert tags.non_deterministic is False
+
+
+def test_settings_are_searched_over_by_their_fields(typed_rows, specs):
+    selection = pytest.importorskip("sklearn.model_selection")
+    columns, y, _ = typed_rows
+    base = FormulaRegressor(specs.features, specs.target, SMALL).set_params(settings__evaluations=80)
+    grid = selection.GridSearchCV(base, {"settings__max_nodes": [3, 15]}, cv=2, error_score="raise")
+    grid.fit(columns, y)
+    assert grid.best_params_ == {"settings__max_nodes": 15}
+    assert grid.best_estimator_.settings.max_nodes == 15 and base.settings.max_nodes == SMALL.max_nodes
+    assert FormulaRegressor().set_params(settings__random_seed=3).settings == SearchSettings(random_seed=3)
+    with pytest.raises(UnknownNameError, match="'max_node'"):
+        base.set_params(settings__max_node=3)
+    with pytest.raises(InputError, match="scope"):
+        base.set_params(scope__x=3)

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.formulas import InputError, ParetoFront, ScoredFormula, UnknownNameError
+from trainlaw.formulas import InputError, ParetoFront, ScoredFormula
 from trainlaw.formulas.printers.latex import latex_equation
 
 
@@ -25,18 +25,6 @@ def test_order_is_checked(law):
         len(ParetoFront.of([good, worse, ScoredFormula(law, math.nan, 1), ScoredFormula(law, math.inf, 1)]))
         == 1
     )
-
-
-def test_choose(law):
-    front = ParetoFront.of(
-        [ScoredFormula(law, 3.0, 1), ScoredFormula(law, 2.0, 2, 5.0), ScoredFormula(law, 1.0, 3, 9.0)]
-    )
-    assert front.choose().complexity == 2 and front.choose("loss").complexity == 3
-    assert ParetoFront.of([ScoredFormula(law, 3.0, 1), ScoredFormula(law, 2.0, 2)]).choose().complexity == 2
-    with pytest.raises(UnknownNameError, match="did you mean 'validation'"):
-        front.choose("validate")
-    with pytest.raises(InputError, match="at least one"):
-        ParetoFront(()).choose()
 
 
 def test_rows(law):

@@ -1,7 +1,4 @@
-"""How many mutants are tried, and what came of them: `python -m pytest tests/fuzz --fuzz-examples 60000`.
-
-`--fuzz-mutator form` changes samples within their form only, `bytes` anywhere.
-"""
+"""How many mutants are tried, and what came of them: `python -m pytest tests/fuzz --fuzz-examples 60000`."""
 
 import pytest
 
@@ -18,7 +15,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-from", type=int, default=1, help="Number of the first mutant: another part of them."
     )
-    parser.addoption("--fuzz-mutator", default="both", choices=("both", "form", "bytes"))
 
 
 @pytest.fixture(scope="session")

@@ -38,20 +38,6 @@ def mutant(data: bytes, name: str, source: random.Random) -> bytes:
     return _changed(data, (form, form, form, _anywhere), source)
 
 
-def form_mutant(data: bytes, name: str, source: random.Random) -> bytes:
-    """Return a change of a sample within the form of its suffix."""
-    return _changed(data, (_FORMS.get(name.rpartition(".")[2], _text),), source)
-
-
-def byte_mutant(data: bytes, name: str, source: random.Random) -> bytes:
-    """Return a change of the bytes of a sample anywhere, whatever its form."""
-    return _changed(data, (_anywhere,), source)
-
-
-#: Mutators by the name that `--fuzz-mutator` takes.
-MUTATORS = {"both": mutant, "form": form_mutant, "bytes": byte_mutant}
-
-
 def _changed(data: bytes, changes: Sequence[Change], source: random.Random) -> bytes:
     for _ in range(source.choice((1, 1, 1, 2, 3))):
         try:

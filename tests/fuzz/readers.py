@@ -21,10 +21,11 @@ from trainlaw.datasets import load
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.datasets.profiler.configurations import read_plan
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
-from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas.errors import TrainlawError
 from trainlaw.validate import read_rates
 from trainlaw.validate.journal import Journal
+
+from .mutation import mutant
 
 CORPUS = Path(__file__).with_name("corpus")
 LIMIT_SECONDS = 10.0
@@ -91,12 +92,6 @@ def _definition(path: Path) -> None:
 def _held_out(path: Path) -> None:
     wanted = asked_definition(None, {"held_out": path, "table": "fp32-2026"})
     defined_splits(wanted, load("fp32-2026").labels(), "table")
-
-
-def _estimator(path: Path) -> None:
-    loaded = FormulaRegressor.load(path)
-    loaded.predict([[1.0] * loaded.n_features_in_])
-    loaded.save(path)
 
 
 def _journal(path: Path) -> None:
@@ -219,7 +214,6 @@ READERS: Mapping[str, Reader] = {
         "front.csv", lambda path: find_front(path.parent, path.parent, "fp32-2026"), others=_FOLDER
     ),
     "layers, measured": Reader("layers.csv", import_layers),
-    "estimator": Reader("estimator.json", _estimator),
     "journal": Reader("journal.txt", _journal),
     "rows of a profiler": Reader("runs.csv", _rows),
 }
@@ -235,7 +229,7 @@ class Outcome:
     peak_bytes: int = 0
 
 
-def mutated_file(reader: Reader, number: int, name: str, folder: Path, mutant: Callable) -> Path:
+def mutated_file(reader: Reader, number: int, name: str, folder: Path) -> Path:
     """Write a mutant, with the files that lie next to it, into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

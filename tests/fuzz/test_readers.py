@@ -5,17 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from .mutation import MUTATORS
 from .readers import LIMIT_BYTES, LIMIT_SECONDS, READERS, Outcome, mutated_file, outcome_of
 
 # A mutant that runs this long is stopped; it counts as one that hangs.
 _STOPPED_AFTER_S = 300
-
-
-@pytest.fixture(scope="session")
-def mutant(request):
-    """What changes files."""
-    return MUTATORS[request.config.getoption("--fuzz-mutator", "both")]
 
 
 class Stopped(BaseException):
@@ -43,10 +36,10 @@ def peak_bytes() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-def tried(mutant, name, number, folder, measured):
+def tried(name, number, folder, measured):
     """The outcome of one mutant; its time and memory count in long runs."""
     reader = READERS[name]
-    path = mutated_file(reader, number, name, folder, mutant)
+    path = mutated_file(reader, number, name, folder)
     if measured:
         reset_peak()
     signal.alarm(_STOPPED_AFTER_S)
@@ -64,13 +57,12 @@ def tried(mutant, name, number, folder, measured):
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_mutants_are_read_or_refused(name, mutant, examples, report, tmp_path):
+def test_mutants_are_read_or_refused(name, examples, report, tmp_path):
     total, first = examples
     number = max(round(total / len(READERS) * READERS[name].share), 1)
     measured = total > 10_000 and Path("/proc/self/clear_refs").exists()
     outcomes = {
-        each: tried(mutant, name, each, tmp_path / "mutant", measured)
-        for each in range(first, first + number)
+        each: tried(name, each, tmp_path / "mutant", measured) for each in range(first, first + number)
     }
     findings = {each: outcome.finding for each, outcome in outcomes.items() if outcome.finding}
     values = outcomes.values()
@@ -83,11 +75,10 @@ def test_mutants_are_read_or_refused(name, mutant, examples, report, tmp_path):
     assert not findings
 
 
-@pytest.mark.slow
-def test_the_samples_themselves_are_read(mutant, tmp_path):
+def test_the_samples_themselves_are_read(tmp_path):
     asking = {name for name in READERS if name.startswith(("sheet", "log"))}
     for name in set(READERS) - {"runs to calibrate with"}:
         reader = READERS[name]
-        path = mutated_file(reader, 0, name, tmp_path / "sample", mutant)
+        path = mutated_file(reader, 0, name, tmp_path / "sample")
         outcome = outcome_of(reader, path)
         assert not outcome.finding and (name in asking or not outcome.refused), name

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trainlaw.datasets import load
 from trainlaw.formulas import evaluate
-from trainlaw.validate import assert_blind, leave_one_group_out
+from trainlaw.validate import leave_one_group_out
 
 from tools.builtin.pairs import (
     PAIR_FORMULA_FEATURES,
@@ -15,6 +15,8 @@ from tools.builtin.pairs import (
     held_out_predictions,
     nonnegative_sum,
 )
+
+from ..validate.blind import assert_blind
 
 QUICK = replace(PAIR_SETTINGS, evaluations=100)
 
@@ -60,7 +62,6 @@ def test_law_of_a_pair_is_blind_to_what_is_held_out(pair):
     assert_blind(procedure, X, pair.seconds, labels, split)
 
 
-@pytest.mark.slow
 def test_each_architecture_is_predicted_by_models_that_did_not_see_it(pair):
     few = pair.where(cnn=["vgg11_profet", "vgg16_profet", "resnet18_preact", "lenet5"])
     result = held_out_predictions(few)

@@ -2,10 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate import LeakError, Split, assert_blind, leave_one_group_out, run_study
+from trainlaw.validate import LeakError, Split, leave_one_group_out, run_study
 from trainlaw.validate.guard import IDENTITY_COLUMNS, _statistics, check_features, check_fold
 
 from ..rows import each_row
+from .blind import assert_blind
 
 
 class Line:
@@ -172,35 +173,13 @@ def shifted_by_labels(X, seconds, labels, split):
 @pytest.mark.parametrize("leak", [scaled_on_all, weighted_by_all_times, shifted_by_labels])
 def test_a_leaky_procedure_is_not_blind(toy, leak):
     split = leave_one_group_out(toy.labels["gpu_group"])[0]
-    with pytest.raises(LeakError, match="replaced by nonsense"):
+    with pytest.raises(AssertionError, match="replaced by nonsense"):
         assert_blind(procedure(leak), toy.X, toy.seconds, toy.labels, split)
 
 
 def test_an_honest_procedure_is_blind(toy):
     for split in leave_one_group_out(toy.labels["gpu_group"]):
         assert_blind(procedure(scaled_on_training), toy.X, toy.seconds, toy.labels, split)
-
-
-def test_the_nonsense_is_far_from_the_held_out_rows(toy):
-    split = leave_one_group_out(toy.labels["gpu_group"])[0]
-    seen = []
-
-    def recorder(X, seconds, labels, split):
-        seen.append((X, seconds, labels))
-        return np.ones(len(split.test))
-
-    assert_blind(recorder, toy.X, toy.seconds, toy.labels, split)
-    (X, seconds, labels), (other_X, other_seconds, other_labels) = seen
-    assert (X.equals(toy.X), labels.equals(toy.labels)) == (True, True)
-    spoiled = split.test[1::2]
-    ratio = (other_X.iloc[spoiled] - 1.0) / X.iloc[spoiled]
-    assert ((ratio >= 2.0) & (ratio <= 9.0)).all(axis=None)
-    times = other_seconds[split.test] / seconds[split.test]
-    assert ((times >= 2.0) & (times <= 9.0)).all()
-    assert (other_labels.iloc[split.test] == "nonsense").all(axis=None)
-    others = np.setdiff1d(np.arange(len(X)), spoiled)
-    assert (other_X.iloc[others] == X.iloc[others]).all(axis=None)
-    assert (other_seconds[split.train] == seconds[split.train]).all()
 
 
 @pytest.mark.parametrize(("spread", "is_leak"), [(0.9e-3, False), (1.1e-3, True)])

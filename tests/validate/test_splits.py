@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,14 +93,6 @@ def test_every_scheme_holds_out_whole_labels_of_the_built_in_runs(scheme, few_ru
             columns = (texts[split.test] == key).any(axis=0)
             assert columns.any()
             assert not (texts[split.train][:, columns] == key).any()
-
-
-def test_unknown_scheme_and_missing_column_say_what_is_there():
-    labels = pd.DataFrame({"gpu_group": ["a", "b"]})
-    with pytest.raises(UnknownNameError, match="did you mean 'gpu'"):
-        splits_by_name("gpus", labels)
-    with pytest.raises(InputError, match="cnn_base"):
-        splits_by_name("cnn", labels)
 
 
 def test_the_newest_gpus_are_the_latest_years_with_at_least_a_quarter_of_the_groups():

@@ -10,7 +10,7 @@ from trainlaw.validate.baselines.forms import cf9
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.guard import fold_secrets
 from trainlaw.validate.journal import Journal
-from trainlaw.validate.study import FoldTable, FoldTask, _Clock, configuration_labels, run_fold
+from trainlaw.validate.study import FoldTable, FoldTask, configuration_labels, run_fold
 
 
 class Recorder:
@@ -111,7 +111,6 @@ def test_each_row_is_predicted_by_the_fit_that_has_not_seen_it(toy, gpu_splits):
         assert part["model"].tolist() == fitted.predict(toy.X.iloc[split.test]).tolist()
 
 
-@pytest.mark.slow
 def test_two_workers_give_the_same_result_as_one(few_runs):
     estimators = {"null": partial(ScaledColumn, "activation_memory_s"), "cf9": cf9}
     splits = splits_by_name("gpu-5-fold", few_runs.labels)
@@ -231,16 +230,6 @@ def test_configurations_are_equal_for_equal_work(toy):
     assert configuration_labels(toy.X[["compute_s"]], toy.labels[["gpu_group"]]) == [""] * len(toy.X)
 
 
-def test_the_remaining_time_is_that_of_the_fits_left_over_the_workers():
-    clock = _Clock(n_splits=3, estimators=("fast", "slow"), workers=2)
-    first = clock.after("s1", "fast", 2.0)
-    # Two fits of the first, and three of the second, of which nothing is known yet.
-    assert first.remaining_seconds == pytest.approx((2 * 2.0 + 3 * 2.0) / 2)
-    second = clock.after("s1", "slow", 8.0)
-    assert second.remaining_seconds == pytest.approx((2 * 2.0 + 2 * 8.0) / 2)
-    assert (second.done, second.total, second.split, second.estimator) == (2, 6, "s1", "slow")
-
-
 def test_the_elapsed_time_starts_with_the_study(toy, gpu_splits):
     seen, before = [], time.monotonic()
     run(toy, gpu_splits, progress=seen.append)
@@ -260,7 +249,6 @@ def test_the_outcome_names_the_fit_and_keeps_its_formula(few_runs):
     assert (outcome.split, outcome.estimator) == (split.name, "model")
     assert outcome.formula is not None
     assert outcome.predicted == pytest.approx(outcome.formula.predict(few_runs.X.iloc[split.test]), rel=1e-9)
-    assert outcome.took_seconds > 0
     assert not outcome.interrupted
 
 

@@ -69,3 +69,6 @@ const answered = (given, rows = ANSWERS) => {
 // The sentences of a kind: "figure", "warning" or "note".
 const sentencesOf = ({ values, said }, wanted) =>
   said.filter(({ kind }) => kind === wanted).flatMap(({ sentence }) => filled(sentence, values).split("\n"));
+const quantity = (value, unit) => (unit === "s" ? duration(value) : `${shown(value)}${unit && ` ${unit}`}`);
+const percent = (value) => `${value.toFixed(1)} %`;
+const counted = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;

@@ -1,37 +1,14 @@
 // The script of the page as a module: predict("resnet50", "T4", 64, "amp", { n_gpus: 8 }).
-// The field of the form that each argument and option sets.
-const FIELD_OF = {
-  batch: "batch",
-  precision: "precision",
-  layout: "layout",
-  compilation: "compilation",
-  stack: "stack",
-  tuned: "is_tuned",
-  host_launch_s: "host-launch",
-  optimizer: "has_optimizer",
-  input_copy: "has_input_copy",
-  images: "images",
-  price_per_hour: "price",
-  ...(FORMULA.isForward
-    ? {}
-    : { n_gpus: "gpus", n_nodes: "nodes", link: "link", fabric: "network", algorithm: "algorithm", bucketed: "is_bucketed", epochs: "epochs" }),
-};
-const OFFERED = {
-  precision: Object.keys(PRECISIONS),
-  layout: FORMULA.layouts,
-  compilation: Object.keys(FORMULA.launchesLeft),
-  stack: FORMULA.stacks,
-  link: linksWithin("node"),
-  network: linksWithin("network"),
-  algorithm: Object.keys(ALGORITHMS),
-};
+// The field of the form that each argument and option sets, and what lists offer.
+const { fieldOf: FIELD_OF, offered: OFFERED } = FORMULA;
 const labelOf = (id) => Object.keys(FIELD_OF).find((name) => FIELD_OF[name] === id) ?? id;
 const check = (holds, expected, found) => {
   if (!holds) throw new RangeError(`expected ${expected}, got ${JSON.stringify(found) ?? found}`);
 };
 const textOf = (name, value) => {
   const id = FIELD_OF[name];
-  check(id, `options ${Object.keys(FIELD_OF).slice(2).join(", ")}, pixels or classes`, name);
+  const options = Object.keys(FIELD_OF).filter((each) => !["batch", "precision"].includes(each));
+  check(id, `options ${options.join(", ")}, pixels or classes`, name);
   if (TICKS.includes(id)) check(typeof value === "boolean", `${name} as true or false`, value);
   else if (OFFERED[id]) check(OFFERED[id].includes(value), `${name} as one of ${OFFERED[id].join(", ")}`, value);
   else check(typeof value === "number" && Number.isFinite(value), `${name} as a number`, value);

@@ -8,23 +8,13 @@ from pathlib import Path
 
 from trainlaw.formulas.errors import InputError, MissingDependencyError, TrainlawError, shown
 
-_CAUSED_BY_VALUES = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    StopIteration,
-    TypeError,
-    ValueError,
-)
-
 
 @contextmanager
 def foreign_faults(origin: str) -> Iterator[None]:
     """Turn errors caused by a malformed file of another program into an `InputError` that names `origin`.
 
-    A foreign file can be wrong in as many ways as there are lines that read it, so the kinds of error that
-    wrong values cause are caught once, here, instead of at each of those lines.
+    A foreign file can be wrong in as many ways as there are lines that read it, so the errors that wrong
+    values cause are caught once, here, instead of at each of those lines.
     """
     try:
         yield
@@ -33,7 +23,7 @@ def foreign_faults(origin: str) -> Iterator[None]:
     except TrainlawError as error:
         text = str(error)
         raise InputError(text if origin in text else f"{origin}: {text}") from None
-    except _CAUSED_BY_VALUES as error:
+    except Exception as error:
         kind = type(error).__name__
         raise InputError(
             f"{origin}: a value is not what its place expects ({kind}: {shown(str(error))})"

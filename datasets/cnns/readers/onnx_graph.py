@@ -4,15 +4,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from trainlaw.datasets.cnns.graph import MAX_LAYERS
-from trainlaw.formulas.errors import InputError, optional_package, shown
+from trainlaw.datasets.files.table_files import read_as
+from trainlaw.formulas.errors import InputError, optional_package
 from trainlaw.formulas.files.text_files import opened_file
 
-# Where torch's exporter notes which of its rewritings made a node.
-_REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 # Larger constants are weights; smaller ones may be shapes, axes or limits, whose values matter.
 MAX_VALUES = 1024
 MAX_RANK = 8
@@ -55,14 +55,11 @@ class ConstantTensor:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation: its type, names of inputs and outputs, attributes; what the exporter merged into it."""
+    """One operation as in the file, with the version of the operations and its attributes."""
 
-    operation: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    proto: Any
+    opset: int
     attributes: Mapping[str, Any]
-    name: str
-    merged: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +78,25 @@ def load_onnx_graph(path: str | os.PathLike[str]) -> OnnxGraph:
     Raises `InputError` for any other file, `MissingDependencyError` without the package onnx.
     """
     onnx = optional_package("onnx", "cnn")
-    decode_error = optional_package("google.protobuf.message", "cnn").DecodeError
     with opened_file(path, limit_bytes=_MAX_BYTES) as file:
         content = file.read()
     model = onnx.ModelProto()
-    try:
+    with read_as(Path(path), "an ONNX model"):
         model.ParseFromString(content)
-    except (decode_error, RuntimeError) as error:
-        raise InputError(f"expected an ONNX model, got another file ({shown(str(error))})") from None
     graph = model.graph
     if not graph.node:
         raise InputError("expected an ONNX model, got one without nodes")
     if len(graph.node) > MAX_LAYERS:
         raise InputError(f"expected at most {MAX_LAYERS} nodes, got {len(graph.node)}")
-    return _graph(graph, onnx)
+    versions = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
+    return _graph(graph, versions[0] if versions else 1, onnx)
 
 
-def _graph(graph: Any, onnx: Any) -> OnnxGraph:
-    nodes = tuple(_node(node, onnx) for node in graph.node)
+def _graph(graph: Any, opset: int, onnx: Any) -> OnnxGraph:
+    nodes = tuple(
+        Node(node, opset, {each.name: _attribute(each, onnx) for each in node.attribute})
+        for node in graph.node
+    )
     constants = {tensor.name: replace(_constant(tensor, onnx), learned=True) for tensor in graph.initializer}
     inputs = {
         value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
@@ -106,18 +104,11 @@ def _graph(graph: Any, onnx: Any) -> OnnxGraph:
         if value.name not in constants
     }
     # Weights may be declared as inputs without values: those that are not images or are used as weights.
-    seen_as_data = {node.inputs[0] for node in nodes if node.inputs}
-    weights = {name for node in nodes for name in node.inputs[1:]} - seen_as_data
+    seen_as_data = {node.input[0] for node in graph.node if node.input}
+    weights = {name for node in graph.node for name in node.input[1:]} - seen_as_data
     for name in [name for name, shape in inputs.items() if len(shape) != 4 or name in weights]:
         constants[name] = ConstantTensor(_checked_shape(inputs.pop(name)), learned=True)
     return OnnxGraph(nodes, constants, tuple(inputs.items()), tuple(value.name for value in graph.output))
-
-
-def _node(node: Any, onnx: Any) -> Node:
-    attributes = {attribute.name: _attribute(attribute, onnx) for attribute in node.attribute}
-    # Files and packages before ONNX 1.16 have no such notes.
-    merged = [note.value for note in getattr(node, "metadata_props", ()) if note.key == _REWRITINGS]
-    return Node(node.op_type, tuple(node.input), tuple(node.output), attributes, node.name, ", ".join(merged))
 
 
 def _attribute(attribute: Any, onnx: Any) -> Any:

@@ -7,15 +7,14 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
-from trainlaw.datasets.cnns.readers.onnx_shapes import constant_result, slices
-from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.onnx_shapes import Argument, constant_result, result_shapes
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor, pair_of
 from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.formulas.errors import InputError, shown
-
-Argument = Tensor | ConstantTensor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +52,10 @@ class NodeCall:
             raise InputError(f"expected a constant as input {position}, got one that depends on the input")
         return value
 
-    def integers(self, attribute: str) -> Sequence[int] | None:
-        """Return whole numbers that are the optional second input or, in older versions, an attribute."""
-        listed = self.given(1)
-        return listed.integers() if listed else self.get(attribute)
-
-    def needed_integers(self, attribute: str) -> Sequence[int]:
-        """Return such whole numbers; InputError where there are none."""
-        values = self.integers(attribute)
-        if values is None:
-            raise InputError(f"expected {attribute}, got none")
-        return values
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each result."""
+        return result_shapes(self.node, self.arguments)
 
     def learned(self, *positions: int) -> int:
         """Return the learned elements of the optional inputs at these positions."""
@@ -73,24 +65,21 @@ class NodeCall:
 
     def sliding(self) -> dict[str, Padding]:
         """Return stride and padding of a window."""
-        return {"stride": _pair(self.get("strides", (1, 1))), "padding": _padding(self)}
+        return {"stride": pair_of(self.get("strides", (1, 1))), "padding": _padding(self)}
 
     def convolving(self) -> dict[str, Any]:
         """Return the options of a convolution."""
         return {
             **self.sliding(),
             "groups": self.get("group", 1),
-            "dilation": _pair(self.get("dilations", (1, 1))),
+            "dilation": pair_of(self.get("dilations", (1, 1))),
             "bias": self.learned(2) > 0,
         }
 
 
+# Where torch's exporter notes which of its rewritings made a node.
+_REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 Operation = Callable[[NodeCall], Argument | tuple[Tensor, ...]]
-
-
-def _pair(values: Sequence[int]) -> tuple[int, int]:
-    first, second = values
-    return int(first), int(second)
 
 
 def _padding(call: NodeCall) -> Padding:
@@ -110,7 +99,7 @@ def _conv(call: NodeCall) -> Tensor:
     read = entering * options["groups"]
     if len(x.shape) != 4 or x.shape[1] != read:
         raise InputError(f"expected {read} channels, got shape {x.shape}")
-    return call.tracer.conv(x, channels, _pair(kernel), **options)
+    return call.tracer.conv(x, channels, pair_of(kernel), **options)
 
 
 def _conv_transpose(call: NodeCall) -> Tensor:
@@ -118,26 +107,21 @@ def _conv_transpose(call: NodeCall) -> Tensor:
     if "output_shape" in call.node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
     options = call.convolving()
-    options["output_padding"] = _pair(call.get("output_padding", (0, 0)))
-    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], _pair(kernel), **options)
+    options["output_padding"] = pair_of(call.get("output_padding", (0, 0)))
+    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], pair_of(kernel), **options)
 
 
 def _pool(kind: str) -> Operation:
     def operation(call: NodeCall) -> Tensor:
-        kernel = _pair(call.node.attributes["kernel_shape"])
+        kernel = pair_of(call.node.attributes["kernel_shape"])
         options = {**call.sliding(), "ceil": bool(call.get("ceil_mode", 0))}
         return call.tracer.pool(call.data(), kind, kernel, call.get("dilations", ()), **options)
 
     return operation
 
 
-def _reduce(kind: str) -> Operation:
-    def operation(call: NodeCall) -> Tensor:
-        x, axes = call.data(), call.integers("axes")
-        listed = range(len(x.shape)) if axes is None else axes
-        return call.tracer.reduce(x, kind, listed, keep=bool(call.get("keepdims", 1)))
-
-    return operation
+def _global_pool(kind: str) -> Operation:
+    return lambda call: call.tracer.global_pool(call.data(), kind, call.shapes[0])
 
 
 def _gemm(call: NodeCall) -> Tensor:
@@ -200,36 +184,35 @@ def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | No
 
 
 def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, adds: bool) -> Tensor:
+    """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
+    size, last = prod(constant.shape), tracer.builder.layers[x.layer]
     # The exact GELU ends in a factor of one half, which its single layer includes.
     halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
-    if halves and not adds and tracer.builder.layers[x.layer].kind == "gelu":
+    if halves and not adds and last.kind == "gelu":
         return x
-    return tracer.with_constant(x, constant.shape, adds)
+    newest = x.layer == len(tracer.builder.layers) - 1
+    if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
+        return replace(x, layer=tracer.builder.with_bias(x.layer))
+    return tracer.elementwise(x, "scale", size if size > 1 else 0)
 
 
-def _slice(call: NodeCall) -> Tensor:
-    shape = list(call.data().shape)
-    given = [call.given(position) for position in range(1, len(call.arguments))]
-    constants = [ConstantTensor(tuple(shape)), *(constant for constant in given if constant is not None)]
-    for axis, first, last, step in slices(call.node, constants, len(shape)):
-        shape[axis] = len(range(*slice(first, last, step).indices(shape[axis])))
-    return call.tracer.slice(call.data(), shape)
+def _slices(call: NodeCall) -> tuple[Tensor, ...]:
+    return tuple(call.tracer.slice(call.data(), shape) for shape in call.shapes)
 
 
-def _split(call: NodeCall) -> tuple[Tensor, ...]:
-    x, axis, count = call.data(), call.get("axis", 0), len(call.node.outputs)
-    parts, whole = call.integers("split"), x.shape[axis]
-    if parts is None:
-        # Since version 18 equal parts, the last one smaller.
-        size = -(-whole // count)
-        parts = [min(size, whole - size * i) for i in range(count)]
-    if sum(parts) != whole or len(parts) != count:
-        raise InputError(f"expected parts of {whole} for {count} outputs, got {list(parts)}")
-    return call.tracer.split(x, axis, parts)
+def _reshape(call: NodeCall) -> Tensor:
+    return call.tracer.reshape(call.data(), call.shapes[0])
+
+
+def _squeeze(call: NodeCall) -> Tensor:
+    x, shape = call.data(), call.shapes[0]
+    # Without axes, ONNX squeezes a batch of one, too.
+    return call.tracer.reshape(x, shape if shape[:1] == x.shape[:1] else (x.shape[0], *shape))
 
 
 def _pad(call: NodeCall) -> Tensor:
-    pads, axes = call.needed_integers("pads"), call.given(3)
+    listed, axes = call.given(1), call.given(3)
+    pads = listed.integers() if listed else call.node.attributes["pads"]
     half = len(pads) // 2
     chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
     before, after = dict(zip(chosen, pads[:half], strict=True)), dict(zip(chosen, pads[half:], strict=True))
@@ -237,33 +220,6 @@ def _pad(call: NodeCall) -> Tensor:
         raise InputError(f"expected a padding of height and width only, got {pads}")
     sides = [before.get(2, 0), before.get(3, 0), after.get(2, 0), after.get(3, 0)]
     return call.tracer.pad(call.data(), sides)
-
-
-def _resize(call: NodeCall) -> Tensor:
-    x = call.data()
-    constants = (call.given(i) for i in (3, 2, 1))
-    given = [constant for constant in constants if constant and prod(constant.shape)]
-    if "scales" in call.node.attributes:
-        scales = list(call.node.attributes["scales"])
-    elif len(call.arguments) > 3 and given and given[0] is call.arguments[3]:
-        return call.tracer.resize(x, *given[0].integers()[2:])
-    else:
-        scales = given[0].numbers()
-    height, width = (int(side * scale) for side, scale in zip(x.shape[2:], scales[2:], strict=True))
-    return call.tracer.resize(x, height, width)
-
-
-def _squeeze(call: NodeCall) -> Tensor:
-    x, axes = call.data(), call.integers("axes") or ()
-    gone = {axis % len(x.shape) for axis in axes} or {i for i, side in enumerate(x.shape) if i and side == 1}
-    return call.tracer.reshape(x, [side for axis, side in enumerate(x.shape) if axis not in gone])
-
-
-def _unsqueeze(call: NodeCall) -> Tensor:
-    axes, shape = call.needed_integers("axes"), list(call.data().shape)
-    for axis in sorted(axis % (len(shape) + len(axes)) for axis in axes):
-        shape.insert(axis, 1)
-    return call.tracer.reshape(call.data(), shape)
 
 
 def _concat(call: NodeCall) -> Tensor:
@@ -280,21 +236,18 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "MatMul": lambda call: _dense(call, call.weight(2)),
         "MaxPool": _pool("max_pool"),
         "AveragePool": _pool("average_pool"),
-        "GlobalMaxPool": lambda call: call.tracer.global_pool(call.data(), "max_pool"),
-        "GlobalAveragePool": lambda call: call.tracer.global_pool(call.data(), "average_pool"),
-        "ReduceMean": _reduce("average_pool"),
-        "ReduceMax": _reduce("max_pool"),
+        **dict.fromkeys(("GlobalMaxPool", "ReduceMax"), _global_pool("max_pool")),
+        **dict.fromkeys(("GlobalAveragePool", "ReduceMean"), _global_pool("average_pool")),
         **dict.fromkeys(("Add", "Sub", "Sum"), _arithmetic("add")),
         **dict.fromkeys(("Mul", "Div"), _arithmetic("multiply")),
         "Concat": _concat,
-        "Slice": _slice,
-        "Split": _split,
         "Pad": _pad,
-        **dict.fromkeys(("Resize", "Upsample"), _resize),
-        "Reshape": lambda call: call.tracer.reshape(call.data(), call.needed_integers("shape")),
-        "Flatten": lambda call: call.tracer.flatten(call.data(), call.get("axis", 1)),
+        **dict.fromkeys(("Slice", "Split"), _slices),
+        **dict.fromkeys(
+            ("Resize", "Upsample"), lambda call: call.tracer.resize(call.data(), *call.shapes[0][2:])
+        ),
+        **dict.fromkeys(("Reshape", "Flatten", "Unsqueeze"), _reshape),
         "Squeeze": _squeeze,
-        "Unsqueeze": _unsqueeze,
         "Transpose": lambda call: call.tracer.transpose(call.data(), call.node.attributes["perm"]),
         **dict.fromkeys(("Identity", "Cast", "CastLike", "Expand"), lambda call: call.arguments[0]),
     }
@@ -376,7 +329,9 @@ class _Reader:
         for label, sides in self._graph.inputs:
             self._values[label] = self._tracer.input(self._input_shape(label, sides))
         for node in self._graph.nodes:
-            with foreign_faults(f"node {shown(node.name or node.outputs[0])} ({shown(node.operation)})"):
+            with foreign_faults(
+                f"node {shown(node.proto.name or node.proto.output[0])} ({shown(node.proto.op_type)})"
+            ):
                 self._follow(node)
         outputs = [self._values.get(label) for label in self._graph.outputs]
         cnn = self._tracer.finish(name, [value for value in outputs if isinstance(value, Tensor)])
@@ -393,27 +348,28 @@ class _Reader:
         return [batch or 1, channels, *image]
 
     def _follow(self, node: Node) -> None:
-        absent = [label for label in node.inputs if label and label not in self._values]
+        absent = [label for label in node.proto.input if label and label not in self._values]
         if absent:
             raise InputError(f"reads {shown(absent[0])}, which no earlier node produces")
-        arguments = [self._values[label] if label else None for label in node.inputs]
+        arguments = [self._values[label] if label else None for label in node.proto.input]
         constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
         results: Sequence[Value | None]
-        if node.operation == "Constant":
+        if node.proto.op_type == "Constant":
             results = (_constant_of(node),)
-        elif node.operation == "Shape" and arguments[0] is not None:
+        elif node.proto.op_type == "Shape" and arguments[0] is not None:
             # A shape is known even where the data are not.
-            results = (constant_result(node, [ConstantTensor(arguments[0].shape)]),)
+            part = slice(node.attributes.get("start"), node.attributes.get("end"))
+            results = (ConstantTensor.of(np.array(arguments[0].shape, dtype=np.int64)[part]),)
         elif not any(isinstance(argument, Tensor) for argument in arguments):
             results = (constant_result(node, constants),)
-        elif node.operation in OPERATIONS:
-            made = OPERATIONS[node.operation](NodeCall(self._tracer, node, arguments))
+        elif node.proto.op_type in OPERATIONS:
+            made = OPERATIONS[node.proto.op_type](NodeCall(self._tracer, node, arguments))
             results = made if isinstance(made, tuple) else (made,)
-            if node.operation in {"Conv", "ConvTranspose"} and _is_folded(node):
+            if node.proto.op_type in {"Conv", "ConvTranspose"} and _is_folded(node):
                 self._folded += [value.layer for value in results if isinstance(value, Tensor)]
         else:
-            raise InputError(f"operation {shown(node.operation)} is not supported")
-        known = zip(node.outputs, results, strict=False)
+            raise InputError(f"operation {shown(node.proto.op_type)} is not supported")
+        known = zip(node.proto.output, results, strict=False)
         self._values.update({label: value for label, value in known if value is not None})
 
 
@@ -428,5 +384,9 @@ def _is_folded(node: Node) -> bool:
     """Return whether an exporter of torch notes that it folded, or named weight or bias as it then does."""
     # The older exporter numbers a folded weight; the newer one noted nothing at first, and named the new bias
     # after the weight.
-    weight, bias = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else ""
-    return "FuseBatchNorm" in node.merged or weight.startswith("onnx::Conv") or bias == f"{weight}_bias"
+    inputs: list[str] = [*node.proto.input, ""]
+    weight, bias = inputs[1], inputs[2]
+    # Files and packages before ONNX 1.16 have no such notes.
+    notes = {note.key: note.value for note in getattr(node.proto, "metadata_props", ())}
+    is_noted = "FuseBatchNorm" in notes.get(_REWRITINGS, "")
+    return is_noted or weight.startswith("onnx::Conv") or bias == f"{weight}_bias"

@@ -1,131 +1,82 @@
-"""Constant folding: what an ONNX graph computes from shapes alone, such as the target of a reshape."""
+"""Shapes and small constants of an ONNX graph, as the package onnx infers and computes them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from trainlaw.datasets.cnns.readers.onnx_graph import MAX_VALUES, ConstantTensor, Node
-from trainlaw.formulas.errors import InputError
+from trainlaw.datasets.cnns.readers.tensors import Tensor
+from trainlaw.formulas.errors import InputError, optional_package, shown
 
-Arguments = Sequence[ConstantTensor]
+Argument = Tensor | ConstantTensor | None
 
-
-def _axes(node: Node, arguments: Arguments) -> list[int]:
-    """Return the axes, an attribute (older versions of the operations) or the second input."""
-    if "axes" in node.attributes:
-        return list(node.attributes["axes"])
-    return arguments[1].integers() if len(arguments) > 1 else []
-
-
-def _gather(node: Node, arguments: Arguments) -> np.ndarray:
-    axis = node.attributes.get("axis", 0)
-    return np.take(arguments[0].array(), arguments[1].array().astype(np.int64), axis=axis)
+# The same values in another shape: those of a weight, which are not read, are not needed.
+_VIEWS = frozenset({"Identity", "CastLike", "Reshape", "Squeeze", "Unsqueeze"})
+_KEEPING_WEIGHTS = _VIEWS | {"Cast", "Transpose"}
+# What exporters compute shapes, axes and limits with; other operations on constants may take any time.
+_COMPUTED = _KEEPING_WEIGHTS | frozenset(
+    "Add Sub Mul Div Floor Ceil Neg Expand Gather Concat Slice ConstantOfShape".split()
+)
 
 
-def _concat(node: Node, arguments: Arguments) -> np.ndarray:
-    return np.concatenate([argument.array() for argument in arguments], axis=node.attributes.get("axis", 0))
+def result_shapes(node: Node, arguments: Sequence[Argument]) -> tuple[tuple[int, ...], ...]:
+    """Return the shape of each result of a node by the rules of its operation; InputError without one."""
+    onnx = optional_package("onnx", "cnn")
+    named = {
+        name: value for name, value in zip(node.proto.input, arguments, strict=True) if value is not None
+    }
+    known = {name: values for name, value in named.items() if (values := _values(value)) is not None}
+    types = {
+        name: onnx.helper.make_tensor_type_proto(_type(value, onnx), value.shape)
+        for name, value in named.items()
+    }
+    data = {name: onnx.numpy_helper.from_array(values) for name, values in known.items()}
+    try:
+        schema = onnx.defs.get_schema(node.proto.op_type, node.opset, "")
+        found = onnx.shape_inference.infer_node_outputs(schema, node.proto, types, data)
+    except (
+        onnx.checker.ValidationError,
+        onnx.defs.SchemaError,
+        onnx.shape_inference.InferenceError,
+    ) as error:
+        raise InputError(f"its result has no shape: {shown(str(error), 160)}") from None
+    shapes = [found[name].tensor_type.shape if name in found else None for name in node.proto.output]
+    sides = [[side.dim_value for side in shape.dim] if shape else [0] for shape in shapes]
+    if any(0 in each for each in sides):
+        raise InputError("its result has no known shape, or no elements")
+    return tuple(map(tuple, sides))
 
 
-def _slice(node: Node, arguments: Arguments) -> np.ndarray:
-    array = arguments[0].array()
-    for axis, first, last, step in slices(node, arguments, array.ndim):
-        array = array[(slice(None),) * axis + (slice(first, last, step),)]
-    return array
+def _values(value: Argument) -> np.ndarray | None:
+    return value.values if isinstance(value, ConstantTensor) else None
 
 
-def _squeeze(node: Node, arguments: Arguments) -> np.ndarray:
-    return np.squeeze(arguments[0].array(), axis=tuple(_axes(node, arguments)) or None)
+def _type(value: Argument, onnx: Any) -> int:
+    values = _values(value)
+    kind = np.dtype(np.float32) if values is None else values.dtype
+    return int(onnx.helper.np_dtype_to_tensor_dtype(kind))
 
 
-def _unsqueeze(node: Node, arguments: Arguments) -> np.ndarray:
-    return np.expand_dims(arguments[0].array(), tuple(_axes(node, arguments)))
-
-
-def _filled(node: Node, arguments: Arguments) -> np.ndarray:
-    shape = arguments[0].integers()
-    if any(side < 0 for side in shape) or np.prod(shape, dtype=float) > MAX_VALUES:
-        raise InputError(f"expected a small constant, got one of shape {shape[:8]}")
-    value = node.attributes.get("value", ConstantTensor.of([0.0]))
-    return np.full(shape, value.numbers()[0])
-
-
-def _expand(node: Node, arguments: Arguments) -> np.ndarray:
-    array = arguments[0].array()
-    shape = np.broadcast_shapes(array.shape, tuple(arguments[1].integers()))
-    if np.prod(shape, dtype=float) > MAX_VALUES:
-        raise InputError(f"expected a small constant, got one of shape {shape}")
-    return np.broadcast_to(array, shape)
-
-
-def _shape(node: Node, arguments: Arguments) -> np.ndarray:
-    part = slice(node.attributes.get("start"), node.attributes.get("end"))
-    return np.array(arguments[0].shape, dtype=np.int64)[part]
-
-
-def _numeric(rule: Callable[..., Any]) -> Callable[[Node, Arguments], np.ndarray]:
-    return lambda _, arguments: np.asarray(rule(*(argument.array() for argument in arguments)))
-
-
-# ONNX divides integers as C does; shapes are never negative, so rounding down is the same.
-def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    quotient: np.ndarray = a // b if np.issubdtype(a.dtype, np.integer) else a / b
-    return quotient
-
-
-# Numbers of the integer and boolean types in onnx.TensorProto.
-_INTEGER_TYPES = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
-
-
-def _cast(node: Node, arguments: Arguments) -> np.ndarray:
-    array = arguments[0].array()
-    return array.astype(np.int64 if node.attributes.get("to") in _INTEGER_TYPES else np.float64)
-
-
-_RULES: Mapping[str, Callable[[Node, Arguments], np.ndarray]] = {
-    "Add": _numeric(np.add),
-    "Sub": _numeric(np.subtract),
-    "Mul": _numeric(np.multiply),
-    "Div": _numeric(_divided),
-    "Floor": _numeric(np.floor),
-    "Ceil": _numeric(np.ceil),
-    "Neg": _numeric(np.negative),
-    "Shape": _shape,
-    "Reshape": lambda _, arguments: arguments[0].array().reshape(arguments[1].integers()),
-    "Expand": _expand,
-    "Cast": _cast,
-    "Gather": _gather,
-    "Concat": _concat,
-    "Slice": _slice,
-    "Squeeze": _squeeze,
-    "Unsqueeze": _unsqueeze,
-    "ConstantOfShape": _filled,
-}
-
-
-def constant_result(node: Node, arguments: Arguments) -> ConstantTensor:
+def constant_result(node: Node, arguments: Sequence[ConstantTensor]) -> ConstantTensor:
     """Return the result of an operation on constants; raises `InputError` if it cannot be computed."""
-    first = arguments[0]
-    if node.operation in {"Identity", "CastLike"} or (node.operation == "Cast" and first.values is None):
-        return first
-    if node.operation == "Transpose":
-        order = node.attributes.get("perm") or range(len(first.shape))[::-1]
-        return ConstantTensor(tuple(first.shape[axis] for axis in order), learned=first.learned)
-    if node.operation not in _RULES:
-        raise InputError(f"operation {node.operation} on constants is not supported")
+    if node.proto.op_type not in _COMPUTED:
+        raise InputError(f"operation {node.proto.op_type} on constants is not supported")
+    first, (shape,) = arguments[0], result_shapes(node, arguments)
+    if node.proto.op_type in _KEEPING_WEIGHTS and first.values is None:
+        return ConstantTensor(shape, learned=first.learned)
+    if prod(shape) > MAX_VALUES:
+        raise InputError(
+            f"operation {node.proto.op_type}: expected a small constant, got one of shape {shape}"
+        )
+    if node.proto.op_type in _VIEWS:
+        return ConstantTensor(shape, first.array().reshape(shape), first.learned)
+    for attribute in node.attributes.values():
+        if isinstance(attribute, ConstantTensor):
+            # Without values here, they lie in another file, which is not opened.
+            attribute.array()
+    evaluator = optional_package("onnx.reference", "cnn").ReferenceEvaluator
+    given = {name: each.array() for name, each in zip(node.proto.input, arguments, strict=True)}
     with np.errstate(all="ignore"):
-        result = np.asarray(_RULES[node.operation](node, arguments))
-    if result.size > MAX_VALUES:
-        raise InputError(f"operation {node.operation}: expected a small constant, got {result.size} values")
+        (result,) = evaluator(node.proto, opsets={"": node.opset}).run(None, given)
     return ConstantTensor.of(result)
-
-
-def slices(node: Node, arguments: Arguments, rank: int) -> list[tuple[int, int, int, int]]:
-    """Return axis, first, last and step of each part of a Slice; `arguments` start with what is sliced."""
-    if "starts" in node.attributes:
-        given = [list(node.attributes.get(name) or ()) for name in ("starts", "ends", "axes")]
-    else:
-        given = [argument.integers() for argument in arguments[1:]]
-    firsts, lasts = given[0], given[1]
-    axes = given[2] if len(given) > 2 and given[2] else range(len(firsts))
-    steps = given[3] if len(given) > 3 else [1] * len(firsts)
-    return list(zip((axis % rank for axis in axes), firsts, lasts, steps, strict=True))

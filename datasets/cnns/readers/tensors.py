@@ -1,6 +1,6 @@
 """A builder for foreign graphs, which tracks the shape of each tensor as the other program sees it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -13,6 +13,12 @@ from trainlaw.formulas.errors import InputError
 MAX_SIDE_PX = 65_536
 #: Kinds that keep the shape and learn numbers: a scale and a shift, or a slope.
 LEARNED = frozenset(kind for kind, group in KINDS.items() if group == "normalization") | {"prelu"}
+
+
+def pair_of(value: int | Sequence[int]) -> tuple[int, int]:
+    """Return height and width of a value; one number means both."""
+    first, second = (value, value) if isinstance(value, int) else value
+    return int(first), int(second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +59,6 @@ class GraphTracer:
         classes = layers[outputs[0].layer].out_channels
         return Cnn(name, name, name, layers[0].out_height, classes, layers, tuple(dict.fromkeys(self.notes)))
 
-    def note(self, text: str) -> None:
-        """Record an assumption."""
-        self.notes.append(text)
-
     def conv(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
         """Add a convolution; options are those of `CnnBuilder.conv`."""
         return self._image(self.builder.conv(self._channels_first(x), channels, kernel, **options), x)
@@ -73,22 +75,15 @@ class GraphTracer:
             raise InputError("dilated pooling is not supported")
         return self._image(self._pool(kind)(self._channels_first(x), kernel, **options), x)
 
-    def global_pool(self, x: Tensor, kind: str, keep: bool = True) -> Tensor:
-        """Add a pooling over the whole image; `keep` keeps sides of 1."""
+    def global_pool(self, x: Tensor, kind: str, shape: Sequence[int]) -> Tensor:
+        """Add a pooling over the whole image to a shape, which may leave out the sides of 1."""
+        flat = (x.shape[0], x.shape[x.channel_axis])
+        kept = tuple(side if axis in {0, x.channel_axis} else 1 for axis, side in enumerate(x.shape))
+        if len(x.shape) != 4 or tuple(shape) not in {flat, kept}:
+            raise InputError(f"expected it over height and width, got shape {tuple(shape)} of {x.shape}")
         layer = self._whole(x)
         layer = self._pool(kind)(layer, self.builder.shape(layer)[1:], 1)
-        sides = [side if axis in {0, x.channel_axis} else 1 for axis, side in enumerate(x.shape)]
-        if keep:
-            return Tensor(layer, tuple(sides), x.channel_axis)
-        return Tensor(layer, (x.shape[0], x.shape[x.channel_axis]))
-
-    def reduce(self, x: Tensor, kind: str, axes: Iterable[int], keep: bool) -> Tensor:
-        """Add a pooling over axes, which must be height and width; `keep` keeps sides of 1."""
-        listed = {axis % len(x.shape) for axis in axes}
-        image = {axis for axis in range(1, len(x.shape)) if axis != x.channel_axis}
-        if listed != image or len(x.shape) != 4:
-            raise InputError(f"expected it over height and width, got axes {sorted(listed)} of {x.shape}")
-        return self.global_pool(x, kind, keep)
+        return Tensor(layer, tuple(shape), x.channel_axis if len(shape) == 4 else 1)
 
     def adaptive_pool(self, x: Tensor, kind: str, height: int, width: int) -> Tensor:
         """Add a pooling to a height and width, pixels."""
@@ -107,14 +102,6 @@ class GraphTracer:
         """Add a layer that keeps the shape."""
         layer = self.builder.elementwise(x.layer, kind, vector_parameters=vector_parameters)
         return Tensor(layer, x.shape, x.channel_axis)
-
-    def with_constant(self, x: Tensor, constant_shape: Sequence[int], adds: bool) -> Tensor:
-        """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
-        size, last = prod(constant_shape), self.builder.layers[x.layer]
-        newest = x.layer == len(self.builder.layers) - 1
-        if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
-            return Tensor(self.builder.with_bias(x.layer), x.shape, x.channel_axis)
-        return self.elementwise(x, "scale", size if size > 1 else 0)
 
     def merge(self, kind: str, xs: Sequence[Tensor]) -> Tensor:
         """Add a sum or product (`add`, `multiply`) of tensors."""
@@ -145,16 +132,11 @@ class GraphTracer:
         shape = tuple(shape)
         if shape == x.shape:
             return x
-        if len(shape) != len(x.shape) or shape[0] != x.shape[0] or self._flattened(x):
+        is_flattened = len(x.shape) != 4 and self.builder.shape(x.layer)[1:] != (1, 1)
+        if len(shape) != len(x.shape) or shape[0] != x.shape[0] or is_flattened:
             raise InputError(f"slice: cannot follow one from {x.shape} to {shape}")
         order = (x.channel_axis, *(i for i in range(1, len(shape)) if i != x.channel_axis))
         return Tensor(self.builder.slice(x.layer, *(shape[i] for i in order)), shape, x.channel_axis)
-
-    def split(self, x: Tensor, axis: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
-        """Split into parts of these lengths along an axis."""
-        axis %= len(x.shape)
-        shapes = [(*x.shape[:axis], length, *x.shape[axis + 1 :]) for length in lengths]
-        return tuple(self.slice(x, shape) for shape in shapes)
 
     def pad(self, x: Tensor, sides: Sequence[int]) -> Tensor:
         """Pad top, left, bottom and right, pixels; zeros add no layer."""
@@ -165,13 +147,6 @@ class GraphTracer:
             raise InputError(f"expected a padding of 0 to {MAX_SIDE_PX} pixels, got {tuple(sides)}")
         return self._image(self.builder.pad(layer, *sides), x)
 
-    def crop(self, x: Tensor, sides: Sequence[int]) -> Tensor:
-        """Cut off top, left, bottom and right, pixels; zeros add no layer."""
-        self._channels_first(x)
-        top, left, bottom, right = sides
-        batch, channels, height, width = x.shape
-        return self.slice(x, (batch, channels, height - top - bottom, width - left - right))
-
     def resize(self, x: Tensor, height: int, width: int) -> Tensor:
         """Resample an image to a height and width, pixels."""
         if not (1 <= height <= MAX_SIDE_PX and 1 <= width <= MAX_SIDE_PX):
@@ -179,21 +154,13 @@ class GraphTracer:
         return self._image(self.builder.upsample(self._channels_first(x), height, width), x)
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Change the shape of the same elements; at most one side is -1, and 0 keeps a side (as in ONNX)."""
-        sides = [x.shape[i] if side == 0 and i < len(x.shape) else side for i, side in enumerate(shape)]
-        if sides.count(-1) == 1:
-            known = prod(side for side in sides if side != -1)
-            sides[sides.index(-1)] = prod(x.shape) // known if known else 0
-        if prod(sides) != prod(x.shape) or min(sides, default=0) < 1:
+        """Change the shape of the same elements."""
+        if prod(shape) != prod(x.shape):
             raise InputError(f"reshape: {x.shape} cannot become {tuple(shape)}")
         # Which axis holds the channels is lost in a reshape; four sides that end in them are channels last.
         channels = self.builder.shape(x.layer)[0]
-        axis = len(sides) - 1 if len(sides) == 4 and sides[1] != channels == sides[-1] else 1
-        return Tensor(x.layer, tuple(sides), axis)
-
-    def flatten(self, x: Tensor, axis: int = 1) -> Tensor:
-        """Merge all axes from `axis` on into one."""
-        return self.reshape(x, (*x.shape[:axis], prod(x.shape[axis:])))
+        axis = len(shape) - 1 if len(shape) == 4 and shape[1] != channels == shape[-1] else 1
+        return Tensor(x.layer, tuple(shape), axis)
 
     def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
         """Permute the axes: channels first or last, or the swap inside a channel shuffle."""
@@ -210,9 +177,6 @@ class GraphTracer:
 
     def _pool(self, kind: str) -> Callable[..., int]:
         return self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
-
-    def _flattened(self, x: Tensor) -> bool:
-        return len(x.shape) != 4 and self.builder.shape(x.layer)[1:] != (1, 1)
 
     def _whole(self, x: Tensor) -> int:
         """Return the layer of an image with channels first or last."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor, pair_of
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
@@ -29,12 +29,17 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class ModuleCall:
-    """One call of a function: its arguments, and the shape of its (first) result."""
+    """One call of a function: its arguments, and the shapes of its results."""
 
     tracer: GraphTracer
     arguments: Sequence[Any]
     options: Mapping[str, Any]
-    shape: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first result."""
+        return self.shapes[0] if self.shapes else ()
 
     def get(self, position: int, name: str, default: Any = None) -> Any:
         """The argument at a position or of a name."""
@@ -54,11 +59,6 @@ class ModuleCall:
 Operation = Callable[[ModuleCall], Tensor | tuple[Tensor, ...]]
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    first, second = (value, value) if isinstance(value, int) else value
-    return int(first), int(second)
-
-
 def _learned(*weights: Any) -> int:
     return sum(prod(weight.shape) for weight in weights if isinstance(weight, Weight) and weight.learned)
 
@@ -66,9 +66,9 @@ def _learned(*weights: Any) -> int:
 def _convolving(call: ModuleCall, dilation_position: int) -> dict[str, Any]:
     padding = call.get(4, "padding", 0)
     return {
-        "stride": _pair(call.get(3, "stride", 1)),
-        "padding": padding if isinstance(padding, str) else _pair(padding),
-        "dilation": _pair(call.get(dilation_position, "dilation", 1)),
+        "stride": pair_of(call.get(3, "stride", 1)),
+        "padding": padding if isinstance(padding, str) else pair_of(padding),
+        "dilation": pair_of(call.get(dilation_position, "dilation", 1)),
         "groups": call.get(6, "groups", 1),
         "bias": call.get(2, "bias") is not None,
     }
@@ -76,27 +76,27 @@ def _convolving(call: ModuleCall, dilation_position: int) -> dict[str, Any]:
 
 def _conv(call: ModuleCall) -> Tensor:
     channels, _, *kernel = call.get(1, "weight").shape
-    return call.tracer.conv(call.data, channels, _pair(kernel), **_convolving(call, 5))
+    return call.tracer.conv(call.data, channels, pair_of(kernel), **_convolving(call, 5))
 
 
 def _conv_transpose(call: ModuleCall) -> Tensor:
     _, per_group, *kernel = call.get(1, "weight").shape
     options = _convolving(call, 7)
-    options["output_padding"] = _pair(call.get(5, "output_padding", 0))
-    return call.tracer.conv_transpose(call.data, per_group * options["groups"], _pair(kernel), **options)
+    options["output_padding"] = pair_of(call.get(5, "output_padding", 0))
+    return call.tracer.conv_transpose(call.data, per_group * options["groups"], pair_of(kernel), **options)
 
 
 def _pool(kind: str, ceil_position: int) -> Operation:
     def operation(call: ModuleCall) -> Tensor:
-        kernel = _pair(call.get(1, "kernel_size"))
+        kernel = pair_of(call.get(1, "kernel_size"))
         stride = call.get(2, "stride")
         return call.tracer.pool(
             call.data,
             kind,
             kernel,
-            _pair(call.get(4, "dilation", 1) if kind == "max_pool" else 1),
-            stride=kernel if stride in (None, [], ()) else _pair(stride),
-            padding=_pair(call.get(3, "padding", 0)),
+            pair_of(call.get(4, "dilation", 1) if kind == "max_pool" else 1),
+            stride=kernel if stride in (None, [], ()) else pair_of(stride),
+            padding=pair_of(call.get(3, "padding", 0)),
             ceil=bool(call.get(ceil_position, "ceil_mode", False)),
         )
 
@@ -107,19 +107,14 @@ def _adaptive_pool(kind: str) -> Operation:
     def operation(call: ModuleCall) -> Tensor:
         # The usual case has exact windows: the whole image.
         if call.shape[2:] == (1, 1):
-            return call.tracer.global_pool(call.data, kind)
+            return call.tracer.global_pool(call.data, kind, call.shape)
         return call.tracer.adaptive_pool(call.data, kind, *call.shape[2:])
 
     return operation
 
 
-def _mean(kind: str) -> Operation:
-    def operation(call: ModuleCall) -> Tensor:
-        axes = call.get(1, "dim")
-        listed = [axes] if isinstance(axes, int) else axes or ()
-        return call.tracer.reduce(call.data, kind, listed, keep=len(call.shape) == 4)
-
-    return operation
+def _global_pool(kind: str) -> Operation:
+    return lambda call: call.tracer.global_pool(call.data, kind, call.shape)
 
 
 def _elementwise(kind: str) -> Operation:
@@ -149,31 +144,26 @@ def _concat(call: ModuleCall) -> Tensor:
     return call.tracer.concat(tensors, call.get(1, "dim", 0))
 
 
-def _parts(call: ModuleCall) -> tuple[Tensor, ...]:
-    x, axis = call.data, call.get(2, "dim", 0)
-    whole, sizes = x.shape[axis], call.get(1, "chunks", call.options.get("split_size_or_sections"))
-    if isinstance(sizes, int):
-        # A number of chunks and a length of splits mean the same once the first part is known.
-        size = call.shape[axis]
-        sizes = [min(size, whole - first) for first in range(0, whole, size)]
-    return call.tracer.split(x, axis, sizes)
+def _slices(call: ModuleCall) -> tuple[Tensor, ...]:
+    return tuple(call.tracer.slice(call.data, shape) for shape in call.shapes)
 
 
 def _pad(call: ModuleCall) -> Tensor:
     left, right, top, bottom, *others = (*call.get(1, "pad"), 0, 0, 0, 0)[:8]
     if any(others):
         raise InputError("expected a padding of height and width only")
-    sides = (top, left, bottom, right)
+    *whole, height, width = call.data.shape
     # A negative side cuts pixels off (NASNet shifts an image by one pixel so).
-    x = call.tracer.crop(call.data, [max(-side, 0) for side in sides])
-    return call.tracer.pad(x, [max(side, 0) for side in sides])
+    left_over = (height + min(top, 0) + min(bottom, 0), width + min(left, 0) + min(right, 0))
+    x = call.tracer.slice(call.data, (*whole, *left_over))
+    return call.tracer.pad(x, [max(side, 0) for side in (top, left, bottom, right)])
 
 
 def _channel_conv(call: ModuleCall) -> Tensor:
     """A convolution of one channel along a vector, as in efficient channel attention (arXiv:1910.03151)."""
     if call.shape != call.data.shape or call.shape[1] != 1:
         raise InputError(f"expected a vector of one channel that keeps its length, got {call.data.shape}")
-    call.tracer.note("one-dimensional convolutions along channels are counted as scales")
+    call.tracer.notes.append("one-dimensional convolutions along channels are counted as scales")
     return call.tracer.elementwise(call.data, "scale", _learned(call.get(1, "weight"), call.get(2, "bias")))
 
 
@@ -190,9 +180,8 @@ def _sum(call: ModuleCall) -> Tensor:
     x, axis = call.data, call.get(1, "dim")
     if axis not in (1, [1]) or len(x.shape) != 5 or len(call.shape) != 4:
         raise InputError(f"expected it over axis 1 of five, got axes {axis} of shape {x.shape}")
-    whole = (x.shape[0], x.shape[1] * x.shape[2], *x.shape[3:])
-    parts = call.tracer.split(Tensor(x.layer, whole), 1, [x.shape[2]] * x.shape[1])
-    return call.tracer.merge("add", parts)
+    whole = Tensor(x.layer, (x.shape[0], x.shape[1] * x.shape[2], *x.shape[3:]))
+    return call.tracer.merge("add", [call.tracer.slice(whole, call.shape) for _ in range(x.shape[1])])
 
 
 def _transpose(call: ModuleCall) -> Tensor:
@@ -239,16 +228,15 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "avg_pool2d": _pool("average_pool", ceil_position=4),
         "adaptive_avg_pool2d": _adaptive_pool("average_pool"),
         "adaptive_max_pool2d": _adaptive_pool("max_pool"),
-        "mean": _mean("average_pool"),
-        "amax": _mean("max_pool"),
+        "mean": _global_pool("average_pool"),
+        "amax": _global_pool("max_pool"),
         **dict.fromkeys(("add", "iadd", "radd", "sub", "isub", "rsub"), _arithmetic("add")),
         **dict.fromkeys(
             ("mul", "imul", "rmul", "div", "itruediv", "rtruediv", "truediv"), _arithmetic("multiply")
         ),
         **dict.fromkeys(("cat", "concat", "concatenate"), _concat),
         # The shape of a part is that of the result.
-        **dict.fromkeys(("getitem", "narrow"), lambda call: call.tracer.slice(call.data, call.shape)),
-        **dict.fromkeys(("chunk", "split"), _parts),
+        **dict.fromkeys(("getitem", "narrow", "chunk", "split"), _slices),
         "pad": _pad,
         **dict.fromkeys(
             ("interpolate", "upsample"), lambda call: call.tracer.resize(call.data, *call.shape[2:])
@@ -348,8 +336,8 @@ class _Recording:
         if not touched or name in CREATORS or (not produced and name != "setitem"):
             return
         with foreign_faults(f"function {name}"):
-            shape = tuple(produced[0].shape) if produced else ()
-            made = self._made(name, ModuleCall(self._tracer, call_arguments, call_options, shape))
+            shapes = tuple(tuple(tensor.shape) for tensor in produced)
+            made = self._made(name, ModuleCall(self._tracer, call_arguments, call_options, shapes))
         for tensor, value in zip(produced, made, strict=False):
             self._keep(tensor, value)
 

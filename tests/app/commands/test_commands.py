@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from trainlaw.app.cli import app
-from trainlaw.app.models.user_formula import with_groups
 from trainlaw.app.terminal.formula import errors_text
 from trainlaw.datasets import TARGET, built_in_gpus, configuration, feature_specs
-from trainlaw.formulas import Formula, GroupedConstant, TrainlawError, load_formula, parse_text, save_formula
+from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, save_formula
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.result import OURS
 
@@ -58,7 +57,6 @@ def test_prediction_is_the_formula_on_the_features(formula_file):
     assert row["interval_level"] == 0.9
 
 
-@pytest.mark.slow
 def test_all_gpus_are_sorted_and_complete(formula_file):
     arguments = ("predict", "--formula", formula_file, "--cnn", "resnet50", "--batch", 64, "--all-gpus")
     rows = json.loads(output(*arguments, "--json"))
@@ -93,7 +91,6 @@ def test_undefined_prediction_is_null(formula, tmp_path):
     assert "not defined" in output(*arguments)
 
 
-@pytest.mark.slow
 def test_show_reads_the_formula_term_by_term(formula_file):
     text = output("show", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32, "--all")
     shares = [float(share) for share in re.findall(r"^ +([\d.]+) % +[\d.]+ m?s", text, re.MULTILINE)]
@@ -136,30 +133,12 @@ def test_the_group_of_a_constant_can_be_chosen(formula, tmp_path):
     assert times["mxnet"] / times[""] == pytest.approx(0.5 / 1.25)
 
 
-@pytest.mark.parametrize(
-    ("label", "fault"),
-    [
-        ("harness", "--label: expected LABEL=GROUP"),
-        ("harness=nvidea", "did you mean 'nvidia'"),
-        ("harnes=nvidia", "did you mean 'harness'"),
-    ],
-)
-def test_a_wrong_group_is_named(formula, label, fault):
-    constant = GroupedConstant("C[harness]", "harness", {"nvidia": 2.0}, 1.25)
-    grouped = replace(formula, expression=parse_text("C[harness] * layer_launch_s"), grouped=(constant,))
-    with pytest.raises(TrainlawError, match=fault):
-        with_groups(grouped, [label])
-    with pytest.raises(TrainlawError, match=r"--label: expected|no constants that differ"):
-        with_groups(formula, [label])
-
-
 def test_an_untrained_precision_is_warned_of(formula_file):
     arguments = ("predict", "--formula", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--json")
     (row,) = json.loads(output(*arguments, "--batch", 32, "--precision", "amp"))
     assert row["precision"] == "amp" and "no training run used amp" in row["warnings"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

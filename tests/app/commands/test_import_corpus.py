@@ -89,7 +89,6 @@ def test_an_export_in_utf_16_and_names_as_drivers_print_them(text, encoding, run
     assert set(years) == ({2022} if "Date" in text else set())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_no_mutation_of_a_spreadsheet_is_imported_wrong(part, tmp_path):
     found = []

@@ -38,8 +38,6 @@ from trainlaw.validate.result import OURS
 
 from ...commands import invoke
 
-pytestmark = pytest.mark.slow
-
 RUN = {"cnn": "vgg16", "gpu": "V100-SXM2-16GB", "batch_per_gpu": 64}
 MEASURED_ALGORITHMS = ("data_parallel", "mpi", "parameter_server", "ring")
 

@@ -5,6 +5,7 @@ import math
 import random
 import re
 from dataclasses import replace
+from statistics import median
 from urllib.parse import urlencode
 
 import pytest
@@ -23,8 +24,6 @@ from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text
 from trainlaw.validate.applicability import KEY, JointRange
 
 from ..questions import predicted, questions
-
-pytestmark = pytest.mark.slow
 
 # Each link is opened as an address is, without leaving the page.
 ANSWERS = """links => links.map(link => {
@@ -388,6 +387,7 @@ def test_terms_hours_and_errors_stand_with_the_answer(opened, page_file, law):
     sure = page.inner_text("#sure")
     (amp,) = [group for group in law.errors["precision"] if group["name"] == "amp"]
     assert "never measured" in sure and f"{amp['errors']['trainlaw']:.1f} %" in sure  # of the chip; of amp
+    assert "90 % interval" in sure
     assert f"{row.high_s / row.time_s:.2f} times the prediction" in sure
     page.select_option("#precision", "")
     assert "tf32, linear layers fp32 (PyTorch's default" in page.inner_text("#notes")
@@ -427,8 +427,58 @@ def test_a_custom_cnn_is_dropped_and_bad_files_get_one_line(opened, page_file, l
         path.write_text(text)
         page.set_input_files("#custom", path)
         said = eventually(page, f"{SAID}.startsWith('bad-{place}') && {SAID}")
-        assert words in said and "\n" not in said and "trainlaw cnn show" in said
+        assert words in said and "\n" not in said and ("trainlaw cnn show" in said) == (words != "2 MB")
     assert page.input_value("#cnn").startswith("mine")
+
+
+RUNS = """GPU;Model;Batch size;Precision;Step time (ms);n_gpus;note
+Tesla T4;ResNet-50;64;fp32;430,5;1;fan off
+T4;vgg16;32;AMP;150;1;
+V100 16GB SXM2;resnet50;64;mixed;1e2;1;
+RTX 9999;resnet50;64;fp32;100;1;
+T4;resnet50;;fp32;100;1;
+T4;resnet50;64;int4;100;1;
+T4;resnet50;64;bf16;1,234;1;
+T4;resnet50;64;fp32;0;1;
+T4;resnet50;64;fp32
+T4;resnet50;2.5;fp32;100;1;"""
+
+
+def test_measured_runs_are_compared_row_by_row_and_none_is_skipped(opened, page_file, law, tmp_path):
+    page = opened(page_file)
+    page.evaluate(DROP, ["runs.csv", RUNS])
+    said = eventually(page, "document.getElementById('runs-said').textContent")
+    rows = page.evaluate("""[...document.querySelectorAll("#runs-rows tr")].map(row =>
+      [...row.children].map(cell => cell.textContent))""")
+    assert len(rows) == len(RUNS.splitlines()) - 1
+    asked = [("T4", "resnet50", 64, "fp32"), ("T4", "vgg16", 32, "amp")]
+    asked.append(("V100-SXM2-16GB", "resnet50", 64, "amp"))
+    deviations = []
+    for (gpu, cnn, batch, precision), measured, row in zip(asked, (0.4305, 0.15, 0.1), rows, strict=False):
+        (expected,) = predict_runs(law, one_run(cnn, gpu, batch, None, Setup(precision)))
+        deviations.append(100 * (expected.time_s / measured - 1))
+        times = show_seconds(measured), show_seconds(expected.time_s)
+        assert row[1:] == [*times, f"{deviations[-1]:+.1f} %"]
+    middle = f"median deviation {median(map(abs, deviations)):.1f} %"
+    assert said == f"runs.csv: 3 of 10 rows compared, {middle}; not read: note."
+    reasons = ["unknown GPU", "batch is empty", "int4", "thousands", "nothing", "cells, got 4", "whole num"]
+    for row, words in zip(rows[3:], reasons, strict=True):
+        assert row[1].startswith("not understood: ") and words in row[1], row
+    for place, (words, text) in enumerate(
+        {
+            "as in time_ms": "gpu,cnn,batch,time\nT4,resnet50,64,0.1",
+            "changes what times mean": "gpu,cnn,batch,time_s,AMP\nT4,resnet50,64,0.1,1",
+            "none or several of cnn": "gpu,batch,time_s\nT4,64,0.1",
+            "none or several of batch": "gpu,cnn,batch,bs,time_s\nT4,resnet50,64,64,0.1",
+        }.items()
+    ):
+        path = tmp_path / f"bad-{place}.csv"
+        path.write_text(text)
+        page.set_input_files("#runs", path)
+        said = "document.getElementById('runs-said').textContent"
+        assert words in eventually(page, f"{said}.startsWith('bad-{place}') && {said}")
+    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="needs axe-core-python")
+    assert axe.Axe().run(page, options={"resultTypes": ["violations"]})["violations"] == []
 
 
 def test_the_answer_stays_in_view(opened, page_file):

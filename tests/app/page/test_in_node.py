@@ -49,8 +49,8 @@ def test_ranges_have_one_unit_as_in_the_terminal():
 def test_inputs_are_shown_only_where_the_formula_uses_them(law, formula):
     # What several GPUs add depends on the buckets and on the host.
     of_law, of_plain = (
-        '"known":["is_tuned","is_bucketed","layout","compilation","host-launch"]',
-        '"known":["is_bucketed","compilation","host-launch"]',
+        '"known":["layout","compilation","host-launch","is_tuned","is_bucketed"]',
+        '"known":["compilation","host-launch","is_bucketed"]',
     )
     for each, known in ((law, of_law), (formula, of_plain)):
         assert known in script_of(each).replace('"has_optimizer",', "").replace('"has_optimizer"', "")

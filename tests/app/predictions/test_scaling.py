@@ -3,7 +3,6 @@
 import json
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -13,14 +12,13 @@ from trainlaw.app.terminal.scaling import scaling_csv, scaling_json, scaling_svg
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_counts, find_gpu
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.measurements.runs import Setup
-from trainlaw.formulas import Formula, InputError, parse_text
+from trainlaw.formulas import Formula, parse_text
 
 CNN, GPU = find_cnn_counts("vgg16"), find_gpu("V100-SXM2-16GB")
 WAY = {"link": "nvlink2-x6", "network": "infiniband-edr"}
 SETUP = {"link": "nvlink2-x6", "fabric": "infiniband-edr"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
 def test_the_times_are_those_of_predict(formula, algorithm):
     points = scaling_curve(formula, CNN, GPU, 64, most=32, setup=Setup(algorithm=algorithm, **SETUP))
@@ -104,10 +102,3 @@ def test_forms_hold_the_same_numbers(formula, tmp_path):
     text = scaling_text("title", points, formula=formula, origin="here")
     counts = [line.split()[0] for line in text.splitlines()[3:12]]
     assert counts == [str(2**power) for power in range(9)]
-
-
-def test_a_share_above_one_and_a_law_of_layers_are_refused(formula):
-    with pytest.raises(InputError, match="hidden share"):
-        scaling_curve(formula, CNN, GPU, 64, hidden_share=1.5)
-    with pytest.raises(InputError, match="an iteration on one GPU"):
-        scaling_curve(replace(formula, scope="layer"), CNN, GPU, 64)

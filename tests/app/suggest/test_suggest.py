@@ -12,9 +12,7 @@ from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler.configurations import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
 
-from ...commands import invoke
-
-pytestmark = pytest.mark.slow
+from ...commands import check_width, invoke
 
 NETWORKS = "resnet18,vgg11,alexnet_mx,squeezenet1_1,mobilenet_v2"
 
@@ -125,8 +123,9 @@ def test_the_plan_is_one_for_the_profiler(front, in_empty_folder):
     (in_empty_folder / "configs.csv").write_text(
         "cnn,batch_per_gpu,gpu,precision\n" + "".join(f"{cnn},16,T4,fp32\n" for cnn in NETWORKS.split(","))
     )
-    done = run("--pool", "configs.csv", "-k", 3, "--out", "plan.csv", "--front", "trainlaw-run")
+    done = run("--pool", "configs.csv", "-k", 3, "--out", "plan.csv", "--front", "trainlaw-run", columns=80)
     assert done.exit_code == 0, (done.output, done.exception)
+    check_width(done.stdout, 80)
     assert "trainlaw-run" in done.output and "plan.csv written" in done.output
     planned = read_plan("plan.csv", device="cuda", threads=[0])
     rows = list(csv.DictReader(open("plan.csv")))

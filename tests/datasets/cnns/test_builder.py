@@ -1,6 +1,5 @@
 import pytest
 from trainlaw.datasets.cnns import CnnBuilder
-from trainlaw.formulas.errors import InputError
 
 IMAGE = (6, 20, 30)
 
@@ -90,26 +89,6 @@ def test_the_last_layers_become_one(net):
     assert net.fuse_last(2, "hard_swish") == 2
     assert [layer.kind for layer in net.layers] == ["input", "conv", "hard_swish"]
     assert net.layers[2].inputs == (x,)
-
-
-REFUSED = {
-    "a kind that is no activation": (lambda n: n.activation(0, "conv"), "expected an activation, got 'conv'"),
-    "an unknown activation": (lambda n: n.activation(0, "relux"), "expected an activation"),
-    "a sum of other channels": (lambda n: n.add(0, n.conv(0, 5, 1)), "layers of one shape"),
-    "a sum of other sizes": (lambda n: n.add(0, n.max_pool(0, 2)), "layers of one shape"),
-    "a concatenation of other sizes": (lambda n: n.concat(0, n.max_pool(0, 2)), "images of one size"),
-    "an empty slice": (lambda n: n.slice(0, 0), "a part of"),
-    "a slice of more channels": (lambda n: n.slice(0, 7), "a part of"),
-    "a slice beyond the image": (lambda n: n.slice(0, 2, 20, 31), "a part of"),
-    "an image that vanishes": (lambda n: n.conv(0, 8, 21, padding=0), "20 x 30 is too small"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_layers_that_do_not_fit_are_refused(net, case):
-    add, message = REFUSED[case]
-    with pytest.raises(InputError, match=message):
-        add(net)
 
 
 def test_an_image_may_shrink_to_one_pixel(net):

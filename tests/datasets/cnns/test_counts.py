@@ -74,7 +74,6 @@ def test_units_and_definitions_are_those_of_the_counts():
 EXPLAINED = {"alexnet_bvlc", "alexnet_mx", "se_resnext101_32x4d", "inception_resnet_v2"}
 
 
-@pytest.mark.slow
 def test_the_shipped_table_is_that_of_the_zoo():
     table = cnn_table()
     assert len(table) >= 255 and set(table["cnn"]) == set(zoo_names())

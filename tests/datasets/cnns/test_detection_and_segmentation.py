@@ -1,14 +1,11 @@
 """Detectors and networks of segmentation: published figures, shared heads, images that are not square."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from trainlaw.datasets import find_cnn_counts
 from trainlaw.datasets.cnns import counts
-from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, dense_names, zoo_entry, zoo_names
-from trainlaw.formulas.errors import InputError
 
 # Learned elements, as torchvision's documentation and, for the last, detectron2's tests state them; frozen
 # batch normalisations have none.
@@ -101,12 +98,6 @@ def test_blurred_strides_are_fixed_kernels():
 
 def test_batch_normalisations_of_detectors_are_frozen():
     assert counts(build("fasterrcnn_resnet50_fpn"))["n_batchnorm"] == 0
-
-
-def test_weights_are_learned_or_not():
-    layer = replace(build("lenet5").layers[1], learns_weights=2)
-    with pytest.raises(InputError, match="learns_weights of 0 or 1, got 2"):
-        Cnn("odd", "odd", "odd", 32, 10, (build("lenet5").layers[0], layer))
 
 
 @pytest.mark.parametrize("name", dense_names())

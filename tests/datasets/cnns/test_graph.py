@@ -1,41 +1,6 @@
-from dataclasses import replace
-
-import pytest
-from trainlaw.datasets.cnns import Cnn, CnnBuilder, build
-from trainlaw.formulas.errors import InputError
+from trainlaw.datasets.cnns import CnnBuilder, build
 
 LENET = build("lenet5")
-
-FAULTS = {
-    "an unknown kind": (1, {"kind": "attention"}, "known layer kind"),
-    "a layer of no one": (1, {"inputs": ()}, "predecessors"),
-    "an input that reads": (0, {"inputs": (0,)}, "predecessors"),
-    "a layer that reads a later one": (1, {"inputs": (3,)}, "predecessors"),
-    "no channels": (1, {"out_channels": 0}, "channels and sizes"),
-    "a huge side": (1, {"out_height": 2**31}, "channels and sizes"),
-    "groups that do not divide": (4, {"groups": 5}, "groups"),
-    "no groups": (4, {"groups": 0}, "groups"),
-    "no kernel": (4, {"kernel_height": 0}, "kernel"),
-    "a size that does not fit": (4, {"in_height": 13}, "to match"),
-    "a dense layer that does not fit": (7, {"in_channels": 399}, "to match"),
-}
-
-
-@pytest.mark.parametrize("case", FAULTS)
-def test_layers_that_form_no_network_are_refused(case):
-    position, changes, message = FAULTS[case]
-    layers = list(LENET.layers)
-    layers[position] = replace(layers[position], **changes)
-    with pytest.raises(InputError, match=f"layer {position} .*{message}"):
-        replace(LENET, layers=tuple(layers))
-
-
-def test_branches_must_agree():
-    layers = build("resnet18", 64, 10).layers
-    position = next(i for i, layer in enumerate(layers) if layer.kind == "add")
-    wrong = replace(layers[position], inputs=(0, layers[position].inputs[1]))
-    with pytest.raises(InputError, match="to match"):
-        Cnn("net", "net", "net", 64, 10, (*layers[:position], wrong))
 
 
 def test_facts_that_follow_from_fields():

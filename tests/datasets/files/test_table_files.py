@@ -31,7 +31,7 @@ def test_an_excel_bomb_is_refused_before_it_is_unpacked(write, monkeypatch):
 
 def test_a_file_that_is_too_large_is_refused_unread(write, monkeypatch):
     monkeypatch.setattr(table_files, "MAX_BYTES", 10)
-    with pytest.raises(InputError, match="the limit is 10"):
+    with pytest.raises(InputError, match="at most 10 bytes"):
         read_table_file(write("a,b\n1,2\n3,4\n"))
 
 
@@ -55,7 +55,6 @@ def test_empty_rows_of_a_sheet_are_skipped(tmp_path):
     assert table.to_numpy().tolist() == [["T4", "1.5"]]
 
 
-@pytest.mark.slow
 def test_a_far_cell_does_not_make_a_million_rows(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
@@ -93,7 +92,7 @@ def limits(monkeypatch):
 def test_a_file_of_the_largest_size_is_read(write, limits):
     limits(MAX_BYTES=8)
     assert read_table_file(write("a,b\n1,2\n"))["b"].tolist() == [2]
-    with pytest.raises(InputError, match="is 9 bytes; the limit is 8"):
+    with pytest.raises(InputError, match=r"at most 8 bytes in .*, got 9"):
         read_table_file(write("a,b\n1,23\n"))
     with pytest.raises(InputError, match="got an empty file"):
         read_table_file(write(""))

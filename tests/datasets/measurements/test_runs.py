@@ -5,7 +5,6 @@ from trainlaw.datasets.features.run_features import OF_ANY_RUN
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import LABELS
 from trainlaw.datasets.tables.measured_table import frame_sha256
-from trainlaw.formulas.errors import InputError, UnknownNameError
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +51,6 @@ def test_merge_keeps_all_rows_and_gpus(runs):
     assert part.merged(part).frame.duplicated().sum() == len(part)
 
 
-def test_a_run_of_an_unknown_gpu_or_network_is_told(runs):
-    frame = runs.frame.iloc[:2]
-    with pytest.raises(UnknownNameError, match="unknown GPU 'T5'"):
-        RunTable("bad", frame.assign(gpu="T5")).features(["macs"])
-    with pytest.raises(UnknownNameError, match="unknown CNN 'resnet51'"):
-        RunTable("bad", frame.assign(cnn="resnet51")).features(["macs"])
-    with pytest.raises(UnknownNameError, match="unknown precision 'fp31'"):
-        RunTable("bad", frame.assign(precision="fp31")).features(["peak_flop_per_s"])
-    with pytest.raises(UnknownNameError, match="unknown algorithm 'rings'"):
-        RunTable("bad", frame.assign(algorithm="rings")).features(["communication_s"])
-
-
 def test_a_configuration_has_the_features_of_the_run():
     runs = load("fp32-2026").where(gpu="T4", cnn="vgg16_profet", batch_per_gpu=32, input_size_px=128)
     wanted = configuration(
@@ -107,28 +94,6 @@ def test_sizes_outside_the_shipped_table_are_counted_on_the_graph():
     ratio = (large.matrix(["conv_macs"]) / small.matrix(["conv_macs"])).item()
     assert ratio == pytest.approx(4, rel=0.01)
     assert find_cnn_counts("resnet50", 160, 10).counts["params"] == 25557032 - 990 * 2049
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"gpu": "T5"}, UnknownNameError, "GPU 'T5'"),
-        ({"cnn": "resnet51"}, UnknownNameError, "resnet50"),
-        ({"precision": "fp31"}, UnknownNameError, "fp32"),
-        ({"algorithm": "rings", "n_gpus": 2}, UnknownNameError, "ring"),
-        ({"link": "nvlink9", "n_gpus": 2}, UnknownNameError, "link"),
-        ({"batch_per_gpu": 0}, InputError, "batch_per_gpu"),
-        ({"batch_per_gpu": 1.5}, InputError, "batch_per_gpu"),
-        ({"n_gpus": 3, "n_nodes": 2}, InputError, "multiple"),
-        ({"input_size_px": 0}, InputError, "expected"),
-        ({"timed_parts": "everything"}, UnknownNameError, "forward"),
-    ],
-)
-def test_bad_configurations_are_refused(change, error, message):
-    given = {"cnn": "resnet50", "gpu": "T4", "batch_per_gpu": 8} | change
-    with pytest.raises(error, match=message) as caught:
-        configuration(**given)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_a_known_gpu_needs_no_row(measured):
     measure, asked, machine = measured
     host = measure(fake_torch(name="NVIDIA GeForce RTX 3090"), "cuda", GpuState(driver="550"))
     assert host.gpu == known_gpu("NVIDIA GeForce RTX 3090") == "RTX 3090"
-    assert "100 multiprocessors" in host.hardware
+    assert "100 multiprocessors, 80 GB" in host.hardware
     assert not machine.path.exists() and not asked
 
 

@@ -6,7 +6,6 @@ from statistics import median
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.datasets.profiler.micro import Stopwatch, time_calls
 from trainlaw.datasets.profiler.timing import (
     Clock,
     ClockError,
@@ -54,15 +53,6 @@ def test_a_known_delay_is_found_in_its_phase_and_in_the_total(device, device_clo
 def test_a_clock_that_does_not_wait_is_refused(device):
     with pytest.raises(ClockError, match="does not wait for the device"):
         time_iterations(FakeStep(device), planted(device), RULE, now=device.now)
-    with pytest.raises(ClockError):
-        time_calls(
-            lambda: device.launch(0.001), Stopwatch(planted(device), device.synchronize, device.now), 0.1
-        )
-
-
-def test_calls_that_follow_each_other_are_timed_as_the_device_does_them(device):
-    watch = Stopwatch(events(device), device.synchronize, device.now)
-    assert time_calls(lambda: device.launch(0.001), watch, 0.1) == pytest.approx(0.001, rel=0.01)
 
 
 def test_short_spans_are_not_judged_and_a_few_disturbed_ones_are_forgiven():

@@ -22,7 +22,7 @@ from trainlaw.datasets.profiler import torch_micro
 from trainlaw.datasets.profiler.devices import NotMeasuredError, device_clock
 from trainlaw.datasets.profiler.timing import time_iterations
 from trainlaw.datasets.profiler.torch_cnn import TorchForward, TorchStep
-from trainlaw.datasets.profiler.torch_measure import measure, with_step
+from trainlaw.datasets.profiler.torch_measure import measure
 
 DELAY_S, COOLING_S = 0.020, 0.010
 RULE = StoppingRule(limit_seconds=1.0)
@@ -133,14 +133,13 @@ def test_what_cannot_fit_becomes_a_reason(tmp_path):
     assert not out.exists()
 
 
-def test_memory_that_torch_cannot_get_becomes_a_reason():
-    def use(step):
-        return torch.empty(2**60)
-
+def test_memory_that_torch_cannot_get_becomes_a_reason(monkeypatch):
+    monkeypatch.setattr(TorchStep, "forward", lambda step: torch.empty(2**60))
     with pytest.raises(NotMeasuredError, match="out of memory"):
-        with_step(build("lenet5", 32, 10), LENET, use)
+        measure(LENET, RULE)
+    monkeypatch.setattr(TorchStep, "forward", lambda step: torch.ones(2).view(3))
     with pytest.raises(RuntimeError, match="shape"):
-        with_step(build("lenet5", 32, 10), LENET, lambda step: torch.ones(2).view(3))
+        measure(LENET, RULE)
 
 
 def test_micro_benchmarks(monkeypatch):

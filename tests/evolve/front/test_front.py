@@ -18,7 +18,6 @@ from trainlaw.formulas import (
     FeatureSpec,
     InputError,
     Unit,
-    UnknownNameError,
     evaluate,
     parse_text,
     to_text,
@@ -251,20 +250,3 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     found = FrontSearch(SPACE, SPECS, TARGET, progress=stop).fit(columns, seconds, GROUPS)
     assert 0 < found.evaluations_ < 1000
     assert len(found.front_) > 0
-
-
-def test_wrong_settings_and_rows_are_refused() -> None:
-    """Each by one line that names what came."""
-    columns, seconds = table()
-    with pytest.raises(UnknownNameError, match="method"):
-        FrontSettings(method="annealing")
-    with pytest.raises(InputError, match="at least 1, got 0"):
-        FrontSettings(islands=0)
-    with pytest.raises(InputError, match="positive target"):
-        FrontSearch(SPACE, SPECS, TARGET).fit(columns, -seconds, GROUPS)
-    with pytest.raises(InputError, match="two groups"):
-        FrontSearch(SPACE, SPECS, TARGET).fit(columns, seconds, np.full(GROUPS.size, "one"))
-    with pytest.raises(InputError, match="at least one amount"):
-        Space((), ())
-    with pytest.raises(UnknownNameError, match="factor"):
-        Space(SPACE.amounts, (), {"lanes": frozenset(["cache"])})

@@ -64,9 +64,3 @@ def test_scratch_holds_the_longest_program_that_settings_allow(interpreted):
     assert np.all(work.arena[0] == 1.0)
     assert work.group_normal.shape == (GROUP_LIMIT, CONSTANT_LIMIT**2)
     assert work.kernels[:2].tolist() == [5, 6]
-
-
-def test_more_groups_than_the_scratch_holds_are_refused():
-    group = np.arange(GROUP_LIMIT + 1)
-    with pytest.raises(InputError, match="at most 32 groups of rows, got 33"):
-        rows_of(np.ones((1, group.size)), np.ones(group.size), group)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.machine.arrays import BLOCK_ROWS, CONSTANT, VARIABLE, WEIGHTED
-from trainlaw.evolve.machine.batch import LEAST_GAIN, VALUE_BLOCKS, Machine
+from trainlaw.evolve.machine.arrays import BLOCK_ROWS, VARIABLE, WEIGHTED
+from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.trees import encode, to_expression
@@ -15,35 +15,26 @@ def grown(drawing, problem, count, depth):
     return [Individual(grammar.grow(grammar.target, depth, drawing)) for _ in range(count)]
 
 
-@pytest.mark.slow
-def test_trees_have_the_values_of_their_expressions(untyped_problem, drawing):
+def test_trees_have_the_losses_of_their_expressions(untyped_problem, drawing):
     trees = grown(drawing, untyped_problem, 300, 6)
-    columns = untyped_problem.rows.columns
-    found = Machine(2).values(encode(forest_of(trees, untyped_problem.grammar)), columns)
-    named = dict(zip("abc", columns, strict=True))
-    for tree, values in zip(trees, found, strict=True):
-        expected, valid = evaluate(to_expression(tree), named)
-        np.testing.assert_allclose(values[valid], expected[valid], rtol=1e-7, atol=1e-9)
+    rows = untyped_problem.rows
+    programs = encode(forest_of(trees, untyped_problem.grammar))
+    found = Machine(2).fit(programs, rows, steps=0)
+    columns = dict(zip("abc", rows.columns[:, : rows.target.size], strict=True))
+    for tree, loss in zip(trees, found.losses, strict=True):
+        values, valid = evaluate(to_expression(tree), columns)
+        expected = np.sum(rows.weight * ((values - rows.target) * rows.scale) ** 2)
+        if np.all(valid) and expected < 1e12:
+            np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("rows", [1, BLOCK_ROWS, BLOCK_ROWS + 1, VALUE_BLOCKS * BLOCK_ROWS + 3])
-def test_values_do_not_depend_on_how_rows_are_cut(rows, programs_of):
-    columns = np.random.default_rng(1).uniform(1.0, 2.0, (2, rows))
+@pytest.mark.parametrize("count", [1, BLOCK_ROWS, BLOCK_ROWS + 1, 3 * BLOCK_ROWS + 5])
+def test_losses_do_not_depend_on_how_rows_are_cut(count, programs_of, plain_rows):
+    columns = np.random.default_rng(1).uniform(1.0, 2.0, (2, count))
     program = [CODES["mul"], CODES["add"], VARIABLE, WEIGHTED + 256, VARIABLE + 256]
-    found = Machine().values(programs_of((program, [3.0])), columns)[0]
-    np.testing.assert_allclose(found, (columns[0] + 3.0 * columns[1]) * columns[1], rtol=1e-15)
-
-
-def test_values_are_written_where_asked(programs_of):
-    columns = np.array([[1.0, 2.0]])
-    out = np.zeros((1, 2))
-    assert Machine().values(programs_of(([CODES["neg"], VARIABLE], [])), columns, out) is out
-    assert out.tolist() == [[-1.0, -2.0]]
-
-
-def test_a_constant_alone_is_a_program(programs_of):
-    found = Machine().values(programs_of(([CONSTANT], [2.5])), np.zeros((1, 3)))
-    assert found.tolist() == [[2.5, 2.5, 2.5]]
+    values = (columns[0] + 3.0 * columns[1]) * columns[1]
+    found = Machine().fit(programs_of((program, [3.0])), plain_rows(columns, values + 2.0), steps=0)
+    np.testing.assert_allclose(found.losses, 4.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("rescales", [False, True])
@@ -78,15 +69,6 @@ def test_starting_constants_are_moved_into_their_bounds(programs_of, plain_rows)
     programs = programs_of(([WEIGHTED], [9.0]), ([WEIGHTED], [-9.0]), lower=0.0, upper=2.0)
     result = Machine().fit(programs, plain_rows(np.ones((1, 4)), np.ones(4)), steps=0)
     assert result.theta.tolist() == [2.0, 0.0]
-
-
-def test_a_started_fit_gives_the_same_as_a_fit(programs_of, plain_rows):
-    columns = np.random.default_rng(4).uniform(1.0, 2.0, (1, 50))
-    programs = programs_of(*[([WEIGHTED], [1.0])] * 9)
-    rows = plain_rows(columns, 3.0 * columns[0])
-    machine = Machine(2)
-    waiting = machine.start_fit(programs, rows, steps=5, least_gain=LEAST_GAIN)
-    np.testing.assert_array_equal(waiting().theta, machine.fit(programs, rows, steps=5).theta)
 
 
 def test_losses_per_group_average_to_the_loss(programs_of, plain_rows):

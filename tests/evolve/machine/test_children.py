@@ -36,7 +36,7 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
     parents = forest_of(trees, grammar)
     pairs = np.column_stack([np.arange(COUNT), np.arange(COUNT)[::-1]])
     seeds = np.arange(COUNT, dtype=np.uint64)
-    expected = vary(parents, pairs, seeds, operation=operation, most_nodes=40, demands=structure.demands)
+    expected = vary(parents, pairs, seeds, operation=operation, most_nodes=40)
     kinds, values, sizes = np.empty(COUNT * 40, np.int64), np.empty(COUNT * 40), np.empty(COUNT, np.int64)
     # What was called above is compiled.
     request.getfixturevalue("interpreted")
@@ -50,7 +50,6 @@ def test_compiled_children_are_those_of_plain_python(kind, operation, drawing, r
             operation,
             40,
             grammar.tables,
-            structure.demands,
             make_trees(),
             kinds,
             values,

@@ -3,7 +3,6 @@ from threading import Thread
 import numpy as np
 import pytest
 from numba import njit
-from trainlaw.evolve.machine.arrays import Columns
 from trainlaw.evolve.machine.kernel_calls import Kernel, Packed, flat_from, take_next
 
 
@@ -49,7 +48,7 @@ def test_a_packed_tuple_has_its_arrays_and_numbers():
 
 
 def test_packed_tuples_with_the_same_fields_have_one_type():
-    first, second = Columns(np.ones((2, 3))), Columns(np.ones((5, 9)))
+    first, second = Packed(values=np.ones((2, 3)), n=3), Packed(values=np.ones((5, 9)), n=9)
     assert first._numba_type_ is second._numba_type_
 
 

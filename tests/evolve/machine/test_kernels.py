@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
-from trainlaw.evolve.machine import batch, kernels
-from trainlaw.evolve.machine.arrays import BLOCK_ROWS, LANES, VARIABLE, WEIGHTED
+from numba import njit
+from trainlaw.evolve.machine import kernels
+from trainlaw.evolve.machine.arrays import LANES, WEIGHTED
 from trainlaw.evolve.machine.batch import Machine
 from trainlaw.evolve.machine.kernels import OPERATOR_CODES
 from trainlaw.formulas import OPERATORS, derivative, evaluate, parse_text
+
+compute_compiled = njit(error_model="numpy")(kernels.apply_operator)
 
 
 def call_text(name):
@@ -13,12 +16,10 @@ def call_text(name):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_each_operator_gives_the_values_of_the_table(name, programs_of):
-    generator = np.random.default_rng(0)
-    columns = generator.normal(0.0, 2.0, (2, 300))
-    arity = OPERATORS[name].arity
-    program = [OPERATOR_CODES[name], VARIABLE, VARIABLE + 256][: arity + 1]
-    found = Machine().values(programs_of((program, [])), columns)[0]
+def test_each_operator_gives_the_values_of_the_table(name):
+    columns = np.random.default_rng(0).normal(0.0, 2.0, (2, 10 * LANES))
+    found, arity = np.zeros(10 * LANES), OPERATORS[name].arity
+    compute_compiled(0, OPERATOR_CODES[name], *columns, found, 1.0, 1.0, found.size)
     with np.errstate(all="ignore"):
         expected = OPERATORS[name].function(*columns[:arity])
     np.testing.assert_allclose(found, expected, rtol=1e-13)
@@ -77,13 +78,3 @@ def test_whole_vectors_are_written_and_nothing_beyond(interpreted, count):
     whole = -(-count // LANES) * LANES
     assert np.all(value[:whole] == -2.0)
     assert np.all(value[whole:] == 0.0)
-
-
-@pytest.mark.parametrize("count", [1, LANES + 1, BLOCK_ROWS, 3 * BLOCK_ROWS + 5])
-@pytest.mark.parametrize("copied", [True, False])
-def test_values_of_any_number_of_rows_are_those_of_each_row(programs_of, monkeypatch, count, copied):
-    monkeypatch.setattr(batch, "MOST_COPIED", 2**22 if copied else 0)
-    columns = np.random.default_rng(count).uniform(1.0, 2.0, (2, count))
-    programs = programs_of(([OPERATOR_CODES["mul"], VARIABLE, VARIABLE + 256], []))
-    found = Machine().values(programs, columns)
-    np.testing.assert_array_equal(found[0], columns[0] * columns[1])

@@ -4,7 +4,6 @@ import math
 import numpy as np
 import pytest
 from trainlaw.evolve import FormulaRegressor, SearchSettings
-from trainlaw.evolve.search import islands
 from trainlaw.evolve.search.individuals import Fitness, Individual, forest_of
 from trainlaw.evolve.search.islands import (
     LEAST_IMPROVEMENT,
@@ -65,16 +64,6 @@ def test_the_same_seed_is_the_same_island_and_another_number_is_not(typed_proble
     assert texts[0] == texts[1] != texts[2]
 
 
-@pytest.mark.parametrize("sizes", [(1,), (1, 1, 1, 1), (5, 1, 9)])
-def test_batches_change_nothing(typed_problem, monkeypatch, sizes):
-    populations = []
-    for own in (islands.BATCH_SIZES, sizes):
-        monkeypatch.setattr(islands, "BATCH_SIZES", own)
-        island = advance(start_island(typed_problem, 0), typed_problem, 3)
-        populations.append([(to_expression(tree), tree.loss, tree.score) for tree in island.population])
-    assert populations[0] == populations[1]
-
-
 def test_the_first_island_has_the_seeds(typed_with):
     seed = parse_text("2 * compute_s + memory_s")
     problem = typed_with(seeds=(seed,))
@@ -126,20 +115,16 @@ def test_the_score_is_the_mean_of_the_held_out_losses(typed_problem):
 
 def test_children_that_cannot_survive_have_no_held_out_losses(typed_problem):
     island, seen = start_island(typed_problem, 0), []
-    fit = typed_problem.machine.start_fit
+    fit = typed_problem.machine.fit
 
     def watched(programs, rows, *, limits=None, **options):
-        def result():
-            found = end()
-            if limits is not None:
-                plain = fit(programs, rows, **(options | {"held_out": False}))()
-                seen.append((limits, plain.losses, plain.cases.mean(axis=1), found.cases))
-            return found
+        found = fit(programs, rows, limits=limits, **options)
+        if limits is not None:
+            plain = fit(programs, rows, **(options | {"held_out": False}))
+            seen.append((limits, plain.losses, plain.cases.mean(axis=1), found.cases))
+        return found
 
-        end = fit(programs, rows, limits=limits, **options)
-        return result
-
-    typed_problem.machine.start_fit = watched
+    typed_problem.machine.fit = watched
     advance(island, typed_problem, 6)
     limits, losses, means, cases = (np.concatenate(parts) for parts in zip(*seen, strict=True))
     skipped = np.isfinite(losses) & (means >= limits)

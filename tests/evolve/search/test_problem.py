@@ -152,7 +152,7 @@ def test_a_tree_that_cannot_survive_is_not_fitted_to_its_end(untyped_problem, dr
     losses = np.array([tree.loss for tree in whole])
     limits = np.where(np.arange(40) % 2 == 0, np.inf, 0.1 * losses)
     forest = forest_of(trees, untyped_problem.grammar)
-    raced = untyped_problem.start_fit(forest, 5, LEAST_GAIN, limits=limits)()
+    raced = untyped_problem.fit_forest(forest, 5, LEAST_GAIN, limits=limits)
     for place, (tree, found) in enumerate(zip(raced, whole, strict=True)):
         if place % 2 == 0 and np.isfinite(found.loss):
             assert tree.loss == found.loss

@@ -1,11 +1,9 @@
 from itertools import combinations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.evolve.search.subset import evolve_subsets
-from trainlaw.formulas import InputError
 
 VALUES = np.random.default_rng(3).uniform(0, 1, 12)
 COSTS = np.random.default_rng(4).uniform(0, 1, 12)
@@ -59,9 +57,3 @@ def test_sets_have_their_size_and_no_row_twice(size, seed):
         assert list(subset.rows) == sorted(subset.rows)
         assert 0 <= subset.rows[0] and subset.rows[-1] < 12
         assert subset.scores == both(np.array(subset.rows))
-
-
-@pytest.mark.parametrize("size", [0, 13])
-def test_a_size_that_cannot_be_is_refused(size):
-    with pytest.raises(InputError, match="1 to 12"):
-        evolve_subsets(both, 12, size)

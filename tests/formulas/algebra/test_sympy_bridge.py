@@ -9,7 +9,6 @@ from trainlaw.formulas.algebra.sympy_bridge import from_sympy, to_sympy
 POINTS = {name: np.random.default_rng(seed).uniform(0.3, 2, 30) for seed, name in enumerate("xyz")}
 
 
-@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.from_type(Apply))
 def test_round_trip_keeps_values(expression):
@@ -50,21 +49,6 @@ def test_known(text, back):
 def test_numbers_are_exact():
     for value in (0.1, 1 / 3, 1e300, -2.5e-310, 12345678901234567.0, 0.0):
         assert from_sympy(to_sympy(Constant(value))) == Constant(value)
-
-
-def test_refuses_what_the_table_cannot_write():
-    x = sympy.Symbol("x")
-    for form in (
-        sympy.I * x,
-        sympy.zoo,
-        sympy.oo,
-        sympy.nan,
-        sympy.gamma(x),
-        sympy.Integral(x, x),
-        to_sympy(parse_text("log(-1)")),
-    ):
-        with pytest.raises(InputError):
-            from_sympy(form)
 
 
 def test_positive_names():

@@ -3,7 +3,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.formulas import DIMENSIONLESS, SECOND, Unit, UnitError
+from trainlaw.formulas import DIMENSIONLESS, SECOND, Unit
 from trainlaw.formulas.algebra.units import BASES
 
 POWERS = sorted(
@@ -39,32 +39,6 @@ def test_product_and_quotient_are_inverse(one, other):
 )
 def test_reads(text, written):
     assert str(Unit.parse(text)) == written
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "flop",
-        "FLOP/",
-        "s^",
-        "s^x",
-        "s^1/0",
-        "(s",
-        "s)",
-        "s s",
-        "2*s",
-        "s^(1/2",
-        "kg",
-        "s" * 300,
-        "$",
-        "(",
-    ],
-)
-def test_refuses_in_one_line(text):
-    with pytest.raises(UnitError) as caught:
-        Unit.parse(text)
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
 
 
 def test_constants():

@@ -96,10 +96,11 @@ def judge(points):
         with np.errstate(all="ignore"):
             close = np.abs(values - printed) <= RELATIVE * np.abs(values)
         both = valid & np.isfinite(printed)
-        if not close[both].all():
+        for place in np.flatnonzero(both & ~close).tolist():
             # Where rounding is amplified no two libraries agree: then both keep to the rigorous bounds.
-            band = enclose(expression, {name: (column, column) for name, column in points.items()})
-            close |= (printed >= band.low) & (printed <= band.high)
+            ends = {name: (float(column[place]),) * 2 for name, column in points.items()}
+            low, high, _ = enclose(expression, ends)
+            close[place] = low <= printed[place] <= high
         wrong = (~sure | (both & ~close)) & ~np.broadcast_to(ignored, valid.shape)
         first = int(np.argmax(wrong))
         place = {name: column[first] for name, column in points.items()}

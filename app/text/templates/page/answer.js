@@ -108,10 +108,8 @@ const showAnswer = (choice, result, kept) => {
     memory: `${values.memory_least_bytes} ${values.memory_usual_bytes} ${fitsText(result)}`,
   });
   showFigures(figures, result);
-  field("memory").classList.toggle(
-    "bad",
-    said.some(({ name }) => name === "cannot_fit"),
-  );
+  const cannotFit = said.some(({ name }) => name === "cannot_fit");
+  field("memory").classList.toggle("fault", cannotFit);
   showWarnings(warnings);
   field("notes").replaceChildren(...listOf(notesOf(result)));
   showErrors(choice, values);

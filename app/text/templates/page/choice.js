@@ -2,7 +2,6 @@
 const NUMBERS = ["batch", "gpus", "nodes", "largest", "peak", "bandwidth", "images", "epochs"];
 const TICKS = Object.keys(FORMULA.first).filter((id) => ["true", "false"].includes(FORMULA.first[id]));
 const FIELDS = [...Object.keys(FORMULA.first), ...FORMULA.grouped.map((_, index) => `group-${index}`)];
-const linksWithin = (scope) => Object.keys(LINKS).filter((name) => LINKS[name].scope === scope);
 const initial = (id) => FORMULA.first[id] ?? "";
 
 // A forward pass is on one GPU, and inference has no epochs.
@@ -25,7 +24,7 @@ const choiceOf = (typed) => {
     ...Object.fromEntries(TICKS.map((id) => [id, texts[id] === "true"])),
     usualNodes: texts.nodes === "",
     usualFabric: texts.network === "usual",
-    launch: texts["host-launch"] === "" ? null : Number(texts["host-launch"]) / 1e6,
+    "host-launch": texts["host-launch"] === "" ? null : Number(texts["host-launch"]) / 1e6,
     price: texts.price === "" ? null : Number(texts.price),
   });
 };
@@ -36,9 +35,9 @@ const isWithin = ({ is_whole: isCounted, least, most }, value) =>
   value >= least && value <= most && (!isCounted || Number.isInteger(value));
 // The field of the launch time has µs, that of a formula s.
 const faultOfNumber = (id, { name, expected, least, most }, value) => {
-  if (id !== "launch") return [id, `expected ${name} as ${expected}, got ${value}`];
+  if (id !== "host-launch") return [id, `expected ${name} as ${expected}, got ${value}`];
   const said = `a number from ${shown(1e6 * least)} to ${(1e6 * most).toLocaleString("en")} µs`;
-  return ["host-launch", `expected ${name} as ${said}, got ${shown(1e6 * value)}`];
+  return [id, `expected ${name} as ${said}, got ${shown(1e6 * value)}`];
 };
 const isSpread = ({ gpus, nodes, largest }) =>
   largest > 0
@@ -55,10 +54,7 @@ const lackOf = (gpu, choice) => {
   return choice.gpus > choice.nodes && family && !isThere ? ["link", `${gpu} has no link ${choice.link}.`] : null;
 };
 const faultOf = (choice) => {
-  for (const [id, table] of [
-    ["cnn", CNNS],
-    ["gpu", GPUS],
-  ])
+  for (const [id, table] of Object.entries({ cnn: CNNS, gpu: GPUS }))
     if (!Object.hasOwn(table, choice[id])) return [id, questionOf(id, choice[id])];
   for (const [id, limit] of Object.entries(FORMULA.limits))
     if (choice[id] !== null && !isWithin(limit, choice[id])) return faultOfNumber(id, limit, choice[id]);

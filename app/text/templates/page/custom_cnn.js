@@ -1,6 +1,4 @@
-// Custom CNNs: the JSON that `trainlaw cnn show NAME --json` prints, dropped or chosen. It is
-// parsed and checked number by number; nothing in it is ever run.
-const MOST_BYTES = 1e6;
+// Custom CNNs: the JSON that `trainlaw cnn show NAME --json` prints, checked number by number.
 const EXPECTED = "expected the JSON that `trainlaw cnn show FILE --json` prints";
 const NAMES_OF_CNN = ["cnn", "cnn_base", "input_size_px", "n_classes"];
 const COUNTS = Object.keys(Object.values(CNNS)[0]).filter((name) => !NAMES_OF_CNN.includes(name));
@@ -18,16 +16,13 @@ const parsed = (text) => {
 // The row of a CNN; RangeError with one line where the text is anything else.
 const customCnnOf = (text) => {
   const read = parsed(text);
-  if (!isText(entry(read, "cnn")) || !isRecord(entry(read, "counts")))
-    throw new RangeError(`${EXPECTED}, got JSON without “cnn” and “counts”`);
+  const isCnn = isText(entry(read, "cnn")) && isRecord(entry(read, "counts"));
+  refuse(!isCnn, `${EXPECTED}, got JSON without “cnn” and “counts”`);
   for (const name of ["input_size_px", "n_classes"])
-    if (!isWhole(entry(read, name), 1e9)) throw new RangeError(`${EXPECTED}, got no whole number for “${name}”`);
-  const counts = COUNTS.map((name) => [
-    name,
-    entry(entry(read.counts, name), "value") ?? entry(entry(read, "memory"), name),
-  ]);
-  const missing = counts.find(([, value]) => !isCount(value));
-  if (missing) throw new RangeError(`${EXPECTED}, got no number of at least 0 for “${missing[0]}”`);
+    refuse(!isWhole(entry(read, name), 1e9), `${EXPECTED}, got no whole number for “${name}”`);
+  const countOf = (name) => entry(entry(read.counts, name), "value") ?? entry(entry(read, "memory"), name);
+  const counts = COUNTS.map((name) => [name, countOf(name)]);
+  for (const [name, value] of counts) refuse(!isCount(value), `${EXPECTED}, got no number of at least 0 for “${name}”`);
   const notes = entry(read, "notes");
   return {
     cnn: read.cnn,
@@ -41,33 +36,10 @@ const customCnnOf = (text) => {
   };
 };
 const customLabel = ({ cnn, input_size_px, n_classes }) => `${cnn}, ${input_size_px} px, ${n_classes} classes (custom)`;
-const sayOfCustom = (text, isFault) => {
-  field("custom-said").textContent = text;
-  field("custom-said").classList.toggle("fault", isFault);
-};
-const readCustom = async (file) => {
-  try {
-    if (file.size > MOST_BYTES) throw new RangeError(`${EXPECTED}, got ${shown(file.size / 1e6)} MB`);
-    const row = customCnnOf(await file.text());
-    CNNS[customLabel(row)] = row;
-    field("cnn").value = customLabel(row);
-    sayOfCustom(`${row.cnn} was read from ${file.name}; it stays on this page and is not part of a link.`, false);
-    show();
-  } catch (fault) {
-    sayOfCustom(`${file.name}: ${fault instanceof RangeError ? fault.message : "the file cannot be read"}.`, true);
-  }
-};
-const startCustomCnns = () => {
-  field("custom").addEventListener("change", async () => {
-    for (const file of field("custom").files) await readCustom(file);
-    field("custom").value = "";
-  });
-  for (const kind of ["dragover", "dragleave", "drop"])
-    document.addEventListener(kind, (event) => {
-      event.preventDefault();
-      document.body.classList.toggle("dropping", kind === "dragover");
-    });
-  document.addEventListener("drop", async (event) => {
-    for (const file of event.dataTransfer.files) await readCustom(file);
-  });
+const readCustom = (text, file) => {
+  const row = customCnnOf(text);
+  CNNS[customLabel(row)] = row;
+  field("cnn").value = customLabel(row);
+  show();
+  return `${row.cnn} was read from ${file}; it stays on this page and is not part of a link.`;
 };

@@ -98,12 +98,9 @@ const searchable = (id, groups, chosen) => {
 };
 
 const gpuGroups = () => {
-  const names = Object.keys(GPUS).map((name) => [
-    name,
-    [GPUS[name].generation, GPUS[name].memory_bytes && `${gigabytes(GPUS[name].memory_bytes)} GB`]
-      .filter(Boolean)
-      .join(" · "),
-  ]);
+  const remarkOf = ({ generation, memory_bytes: size }) =>
+    [generation, size && `${gigabytes(size)} GB`].filter(Boolean).join(" · ");
+  const names = Object.keys(GPUS).map((name) => [name, remarkOf(GPUS[name])]);
   const isUnseen = ([name]) => GPUS[name].is_unseen_vendor || GPUS[name].is_unseen_generation;
   const first = FORMULA.namesKinds ? "kinds with training runs" : "all GPUs";
   return [
@@ -112,18 +109,12 @@ const gpuGroups = () => {
   ];
 };
 const cnnGroups = () => {
-  const names = Object.keys(CNNS).map((label) => [label, ""]);
-  const isSeen = ([label]) => Object.hasOwn(FORMULA.errors.cnn, CNNS[label].cnn_base);
-  const custom = names.filter(([label]) => CNNS[label].is_custom);
-  const known = names.filter(([label]) => !CNNS[label].is_custom);
-  if (!Object.keys(FORMULA.errors.cnn).length)
-    return [
-      ["custom", custom],
-      ["all CNNs", known],
-    ];
-  return [
-    ["custom", custom],
-    ["with training runs", known.filter(isSeen)],
-    ["without training runs", known.filter((item) => !isSeen(item))],
-  ];
+  const { cnn: errors } = FORMULA.errors;
+  const others = Object.keys(errors).length ? "without training runs" : "all CNNs";
+  const groupOf = ({ is_custom: isCustom, cnn_base: base }) =>
+    isCustom ? "custom" : Object.hasOwn(errors, base) ? "with training runs" : others;
+  return ["custom", "with training runs", others].map((group) => [
+    group,
+    Object.keys(CNNS).flatMap((label) => (groupOf(CNNS[label]) === group ? [[label, ""]] : [])),
+  ]);
 };

@@ -1,7 +1,6 @@
 // The same workload on every GPU: kinds with training runs first, then the others with hatched bars.
 const FEW_GPUS = { measured: 8, unmeasured: 4 };
 let everyGpu = false;
-const speedText = (ratio) => `${shown(ratio)}×`;
 const remarksOf = (result) => {
   const far = FORMULA.features.some(({ name }) => isOutside(result, name));
   return [
@@ -29,7 +28,7 @@ const rowOf = (choice, result, most, own) => {
     element("th", { scope: "row" }, button, element("small", {}, remarksOf(result))),
     number(duration(seconds)),
     element("td", { class: "wide" }, bar(seconds / most, ends, isNeverMeasured(result) ? "hatched" : "")),
-    number(own ? speedText(own.seconds / seconds) : "–", "spare"),
+    number(own ? `${shown(own.seconds / seconds)}×` : "–", "spare"),
     number(hoursText(values.training_h), "spare"),
     number(money(values.cost), "spare"),
   );
@@ -49,7 +48,7 @@ const showRanking = (choice) => {
     .map((gpu) => computed(gpu, { ...choice, usualLaunch: SLOWEST_LAUNCH }))
     .filter(({ seconds }) => Number.isFinite(seconds))
     .sort(order());
-  field("one-host").hidden = choice.launch !== null || !(SLOWEST_LAUNCH > 0);
+  field("one-host").hidden = choice["host-launch"] !== null || !(SLOWEST_LAUNCH > 0);
   field("one-host").textContent = `All on one host, which needs ${duration(SLOWEST_LAUNCH)} per layer.`;
   field("left-out").hidden = !lacking.length;
   field("left-out-title").textContent = `${counted(lacking.length, "GPU")} left out: without what is chosen`;
@@ -61,17 +60,13 @@ const showRanking = (choice) => {
   const part = (name) =>
     groups[name].filter(({ gpu }, place) => everyGpu || place < FEW_GPUS[name] || gpu === choice.gpu);
   const parts = { measured: part("measured"), unmeasured: part("unmeasured") };
-  const most = Math.max(
-    ...Object.values(parts)
-      .flat()
-      .map((one) => endsOf(one)?.[1] ?? one.seconds),
-  );
+  const listed = Object.values(parts).flat();
+  const most = Math.max(...listed.map((one) => endsOf(one)?.[1] ?? one.seconds));
   for (const [name, rows] of Object.entries(parts)) {
     field(`${name}-rows`).replaceChildren(...rows.map((result) => rowOf(choice, result, most, own)));
     field(`${name}-heading`).hidden = !rows.length;
   }
-  const hidden = found.length - Object.values(parts).flat().length;
-  field("more").hidden = !hidden && !everyGpu;
+  field("more").hidden = found.length === listed.length && !everyGpu;
   field("more").textContent = everyGpu ? "Show the first ones" : `Show all ${found.length}`;
   field("found").textContent = words.length ? `${found.length} of ${all.length} GPUs match` : `${all.length} GPUs`;
 };

@@ -80,17 +80,6 @@ const readAddress = (fragment = location.hash.slice(1)) => {
   for (const details of field("form").querySelectorAll("details"))
     details.open ||= FIELDS.some((id) => details.contains(field(id)) && texts[id] !== initial(id));
 };
-const fillLists = () => {
-  const fill = (id, names) => field(id).append(...names.map((name) => new Option(name, name)));
-  const precisions = Object.keys(PRECISIONS).filter((name) => name !== "default");
-  fill("precision", precisions);
-  fill("link", linksWithin("node"));
-  fill("network", linksWithin("network"));
-  fill("algorithm", Object.keys(ALGORITHMS));
-  fill("compilation", Object.keys(FORMULA.launchesLeft));
-  searchable("cnn", cnnGroups, changed);
-  searchable("gpu", gpuGroups, changed);
-};
 const copyLink = async () => {
   try {
     await navigator.clipboard.writeText(location.href.split("#")[0] + addressOf(textsOfForm(), keptTexts));
@@ -137,9 +126,10 @@ const listen = () => {
 const stick = () => (field("form").style.top = `${Math.min(12, innerHeight - field("form").offsetHeight - 72)}px`);
 new ResizeObserver(stick).observe(field("form"));
 window.addEventListener("resize", stick);
-fillLists();
+searchable("cnn", cnnGroups, changed);
+searchable("gpu", gpuGroups, changed);
 startComparison();
-startCustomCnns();
+startFiles();
 listen();
 readAddress();
 show();

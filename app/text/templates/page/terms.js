@@ -24,7 +24,7 @@ const showNumbers = (result) => {
   for (const place of document.querySelectorAll("[data-feature]")) {
     const feature = FORMULA.features[Number(place.dataset.feature)];
     place.textContent = quantity(features[feature.name], feature.unit);
-    place.classList.toggle("outside", isOutside(result, feature.name));
+    place.classList.toggle("fault", isOutside(result, feature.name));
   }
   for (const place of document.querySelectorAll("[data-group]"))
     place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);

@@ -261,11 +261,10 @@ class Functions(nn.Module):
 
 def test_functions_beside_the_layers_are_followed():
     cnn = read_torch(Functions(), SHAPE, name="functions")
-    kinds = "layernorm conv prelu scale groupnorm pad average_pool channel_shuffle slice slice concat scale"
+    kinds = "layernorm linear prelu scale groupnorm pad average_pool channel_shuffle slice slice concat scale"
     assert [layer.kind for layer in cnn.layers[1:]] == [*kinds.split(), "max_pool", "max_pool", "softmax"]
     assert [layer.vector_parameters for layer in cnn.layers[3:6]] == [6, 6, 12]
     assert sum(layer.parameters for layer in cnn.layers) == 6 + 24 + 6 + 6 + 12
-    assert "1 x 1 convolutions" in cnn.notes[0]
 
 
 class Shared(nn.Module):
