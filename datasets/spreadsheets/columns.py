@@ -425,7 +425,7 @@ def _names_of(
     """Return which of our columns one that is not known may be: one, or one of several switches."""
     words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
     ours = {
-        **{kind: kind == "precision" or all(map(is_measured, texts)) for kind in kinds},
+        **{kind: kind not in _COUNTED or all(map(is_measured, texts)) for kind in kinds},
         "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
         "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
         "framework": not words.isdisjoint(groups("phrase")["framework"]),
