@@ -17,11 +17,17 @@ _KEEPING_WEIGHTS = _VIEWS | {"Cast", "Transpose"}
 _COMPUTED = _KEEPING_WEIGHTS | frozenset(
     "Add Sub Mul Div Floor Ceil Neg Expand Gather Concat Slice ConstantOfShape".split()
 )
+# Position of the first input that is a shape, sides or axes.
+_FIRST_PARAMETER = {"ConstantOfShape": 0, "CastLike": 2}
 
 
 def result_shapes(node: Node, arguments: Sequence[Argument]) -> tuple[tuple[int, ...], ...]:
     """Return the shape of each result of a node by the rules of its operation; InputError without one."""
-    onnx = optional_package("onnx", "cnn")
+    onnx, operation = optional_package("onnx", "cnn"), node.proto.op_type
+    # Of unknown sides, onnx would make as many as are declared, which may be billions.
+    for value in arguments[_FIRST_PARAMETER.get(operation, 1) :]:
+        if isinstance(value, Tensor) or (value is not None and value.values is None):
+            raise InputError(f"expected known values of a shape, sides or axes, got those of {value.shape}")
     types, data = {}, {}
     for name, value in zip(node.proto.input, arguments, strict=True):
         values = value.values if isinstance(value, ConstantTensor) else None
@@ -32,15 +38,15 @@ def result_shapes(node: Node, arguments: Sequence[Argument]) -> tuple[tuple[int,
         if values is not None:
             data[name] = onnx.numpy_helper.from_array(values)
     try:
-        schema = onnx.defs.get_schema(node.proto.op_type, node.opset, "")
+        schema = onnx.defs.get_schema(operation, node.opset, "")
         found = onnx.shape_inference.infer_node_outputs(schema, node.proto, types, data)
     # Its parts raise errors of classes that have only Exception in common.
     except Exception as error:
         raise InputError(f"its result has no shape: {shown(str(error), 160)}") from None
     shapes = [found[name].tensor_type.shape if name in found else None for name in node.proto.output]
     sides = [[side.dim_value for side in shape.dim] if shape else [0] for shape in shapes]
-    if any(0 in each for each in sides):
-        raise InputError("its result has no known shape, or no elements")
+    if any(side < 1 for each in sides for side in each):
+        raise InputError("its result has no shape, or no elements")
     return tuple(map(tuple, sides))
 
 
