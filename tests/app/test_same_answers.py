@@ -28,7 +28,6 @@ from .questions import IMPOSSIBLE, cost_of, predicted, price_of, questions
 from .workbook.plans import built_in_plan
 from .workbook.question_blocks import cells_of, lines_of, said_in, value_at, with_questions
 
-pytestmark = pytest.mark.slow
 COUNT = 100
 #: Of the questions; another one is asked by TRAINLAW_SEED=5 pytest tests/app/test_same_answers.py.
 SEED = int(os.environ.get("TRAINLAW_SEED", "8"))

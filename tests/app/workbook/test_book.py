@@ -53,7 +53,6 @@ from .plans import (
     with_values,
 )
 
-pytestmark = pytest.mark.slow
 SCALING = formula_named(SCALING_FORMULA)
 FP32 = {"tl_precision_choice": "fp32"}
 GPU_FACTS = ("bandwidth_byte_per_s", "peak_fp32_flop_per_s", "base_clock_hz", "core_count")
