@@ -53,13 +53,12 @@ class _CommandLine(CommandGroup):
         """Run the chosen command."""
         try:
             return super().invoke(ctx)
-        except click.exceptions.NoArgsIsHelpError:
-            raise
-        except click.UsageError as error:
+        except (click.exceptions.Exit, click.ClickException) as error:
+            is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
+            if is_help or not isinstance(error, click.UsageError):
+                raise
             _report(usage_text(error))
             raise click.exceptions.Exit(_EXIT_INPUT) from None
-        except (click.exceptions.Exit, click.ClickException):
-            raise
         except BrokenPipeError:
             # The reader of a pipe went away (`trainlaw cnn list | head`): nothing is wrong.
             sys.stderr.close()
@@ -121,17 +120,9 @@ _RARE = ("use", "features", "warmup")
 _GROUPS = {"data": "data", "gpus": "catalogs", "cnn": "catalogs"}
 
 
-def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version  # noqa: PLC0415 (for `--help` to come at once)
-
-        print(f"trainlaw {version('trainlaw')}")
-        context.exit()
-
-
 def _print_completion(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from click.shell_completion import get_completion_class  # noqa: PLC0415 (as above)
+        from click.shell_completion import get_completion_class  # noqa: PLC0415 (for `--help` to come at once)
 
         shell = Path(os.environ.get("SHELL", "bash")).name
         completion = get_completion_class(shell)
@@ -149,19 +140,14 @@ on held-out GPUs, and writes a folder with the formula, a workbook and a report.
 """
 
 
-def _root_options() -> list[click.Parameter]:
-    """Return the options of `trainlaw` itself."""
-    flags = {
-        "--version": ("Print the version and exit.", _print_version),
-        "--show-completion": ("Print the script that completes commands in your shell.", _print_completion),
-    }
-    return [
-        help_all(),
-        *(
-            click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=done, help=text)
-            for name, (text, done) in flags.items()
-        ),
-    ]
+_COMPLETION = click.Option(
+    ["--show-completion"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_completion,
+    help="Print the script that completes commands in your shell.",
+)
 
 
 @cache
@@ -170,7 +156,7 @@ def command_line(names: Iterable[str] = (*_COMMANDS, *_GROUPS)) -> click.Group:
     found = _CommandLine(
         _HELP,
         name="trainlaw",
-        params=_root_options(),
+        params=[help_all(), _COMPLETION],
         context_settings={
             "help_option_names": ["-h", "--help"],
             "max_content_width": 100,
@@ -178,6 +164,8 @@ def command_line(names: Iterable[str] = (*_COMMANDS, *_GROUPS)) -> click.Group:
         },
         epilog=_EXAMPLES,
     )
+    version = {"message": "trainlaw %(version)s", "help": "Print the version and exit."}
+    click.version_option(package_name="trainlaw", **version)(found)
     for name in names:
         home = import_module(f"trainlaw.app.commands.{_COMMANDS.get(name) or _GROUPS[name]}")
         if name in _GROUPS:

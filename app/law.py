@@ -205,10 +205,7 @@ class Law(Formula):
         axes = ax or optional_package("matplotlib.pyplot", "plots").subplots()[1]
         setup = setup_for(self, Setup(**settings))
         found = [predict_runs(self, one_run(cnn, gpu, batch, None, setup))[0] for batch in batches]
-        low, high = (
-            [end or row.seconds for end, row in zip(ends, found, strict=True)]
-            for ends in ([row.low_s for row in found], [row.high_s for row in found])
-        )
+        low, high = zip(*(row.interval or (row.seconds, row.seconds) for row in found), strict=True)
         axes.fill_between(batches, low, high, alpha=0.2)
         axes.plot(batches, [row.seconds for row in found], marker="o", label=f"{cnn} on {gpu}")
         axes.set(xlabel="images per iteration", ylabel="s per iteration", xscale="log", yscale="log")

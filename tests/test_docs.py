@@ -26,7 +26,6 @@ def pages() -> list[str]:
     return ["README.md", *sorted(found)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", pages())
 def test_a_page_prints_what_the_code_prints(page, documentation, overwrite_golden):
     """`python docs/build.py --rewrite` brings the pages up to date, as does --overwrite-golden here."""

@@ -7,8 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from .rows import each_row
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +35,6 @@ def test_formatter_changes_nothing():
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
 def test_types_are_strict(installed_tree):
     # The tree is new in every run, so a cache would only be written.
     options = ("--no-incremental", "--config-file", str(ROOT / "pyproject.toml"))

@@ -222,6 +222,15 @@ def test_no_path_of_a_machine_in_tracked_files():
     assert named == []
 
 
+def test_the_list_of_slow_tests_names_tests():
+    gone = []
+    for line in (ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines():
+        file, _, name = line.partition("::")
+        if not (ROOT / file).is_file() or name not in (ROOT / file).read_text(encoding="utf-8"):
+            gone.append(line)
+    assert gone == []
+
+
 def test_nothing_executes_text():
     forbidden = {"eval", "exec", "sympify", "parse_expr"}
     calls = []
@@ -256,7 +265,6 @@ def test_imports_keep_the_contracts(installed_tree):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_examples_in_docstrings_run(folder):
     failed = {}

@@ -9,8 +9,6 @@ import ast
 import re
 from collections import defaultdict
 
-import pytest
-
 from .syntax import ROOT, code_in, parsed
 
 FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
@@ -18,8 +16,6 @@ ENTRIES = ("app/commands", "app/api.py", "app/cli.py", "app/facade")
 #: What no command enters, with the reason for which it is there.
 LIBRARY = {
     "find_cnn": "a CNN by name, for scripts",
-    "Prediction.exchange_s": "of the answer of `trainlaw.predict`",
-    "Prediction.images_per_second": "of the answer of `trainlaw.predict`",
     "gpu_table": "all GPUs as a data frame, for scripts",
     "FormulaRegressor.equations_": "the front of an estimator as a data frame",
     "Law.plot": "for notebooks",
@@ -103,7 +99,6 @@ def module_path(module):
     return (module or "").removeprefix("trainlaw.").replace(".", "/")
 
 
-@pytest.mark.slow
 def test_each_public_function_is_entered_by_a_command_or_is_library():
     product = Product()
     reached = {

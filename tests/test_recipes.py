@@ -84,7 +84,6 @@ def commands(run, *lines):
     return run("-c", COMMANDS, *lines)
 
 
-@pytest.mark.slow
 def test_a_feature_is_listed_predicted_validated_and_exported(run, tmp_path):
     place, law = tmp_path / "run", shlex.quote(f"3 * {NAME} + 2 * total_compute_s")
     printed = commands(
@@ -101,7 +100,6 @@ def test_a_feature_is_listed_predicted_validated_and_exported(run, tmp_path):
         assert NAME in workbook.read("xl/sharedStrings.xml").decode()
 
 
-@pytest.mark.slow
 def test_an_amount_of_work_is_searched_over_and_starred(run):
     printed = commands(run, "features probe_").splitlines()
     starred = {name: line.startswith("*") for line in printed for name in (NAME, AMOUNT) if name in line}
@@ -119,7 +117,6 @@ def test_an_amount_of_work_is_searched_over_and_starred(run):
     assert NAME not in found
 
 
-@pytest.mark.slow
 def test_a_gpu_is_shown_and_predicted_for_and_a_baseline_and_a_metric_stand_in_a_study(run, tmp_path):
     printed = commands(
         run,

@@ -9,7 +9,6 @@ from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, load_formula, parse_text, variables
 
-pytestmark = pytest.mark.slow
 # Benchmarks are not installed, and the checkout is not on the path of a test run.
 _SPEC = importlib.util.spec_from_file_location("sweep", Path(__file__).parents[1] / "benchmarks" / "sweep.py")
 _MODULE = importlib.util.module_from_spec(_SPEC)

@@ -17,11 +17,13 @@ from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import CnnCounts, Gpu, RunTable
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
 from trainlaw.datasets.hardware.collectives import EVEN, most_gpus_of_node
+from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
 from trainlaw.datasets.tables.joins import numbered
 from trainlaw.formulas import Formula
+from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.formula_errors import error_on
 
@@ -160,10 +162,14 @@ def settings_text(run: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, parts))
 
 
-def run_facts(formula: Formula, runs: RunTable) -> dict[str, np.ndarray]:
-    """Return the facts of all runs by name, (n_runs,) each, numbers or texts."""
+def run_facts(formula: Formula, runs: RunTable, rows: FormulaRows | None) -> dict[str, np.ndarray]:
+    """Return the facts of all runs by name, (n_runs,) each, numbers or texts.
+
+    rows : those of the formula, None where a measured time replaces them.
+    """
     frame = runs.frame
     return {
+        **(_row_facts(formula, rows) if rows else {}),
         **_spread(frame, ["gpu"], lambda gpu: gpu_facts(formula, runs.facts.gpus.find(str(gpu[0])))),
         **_spread(frame, ["precision"], lambda precision: precision_facts(formula, str(precision[0]))),
         **_spread(frame, ["cnn", "input_size_px", "n_classes"], lambda key: cnn_facts(runs.facts.cnn(key))),
@@ -174,6 +180,26 @@ def run_facts(formula: Formula, runs: RunTable) -> dict[str, np.ndarray]:
         "has_stack": (frame["stack"] != stacks_of(frame)).to_numpy(dtype=np.float64),
         "is_stack_unknown": (frame["stack"] == UNKNOWN).to_numpy(dtype=np.float64),
     }
+
+
+def _row_facts(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:
+    """Return what the rows of a formula say of each run, (n_runs,) by name.
+
+    For a formula of runs these are its features; for one of layers, how many layers are outside the training
+    ranges, and the distance of the farthest.
+    """
+    if rows.sums is None:
+        return dict(rows.columns)
+    found, joint = {}, stored_joint_range(formula)
+    unlike = None if joint is None else joint.outside(rows.columns)
+    # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
+    outside = formula.out_of_range(rows.columns)
+    far = [mask & (rows.columns[name] != 0) for name, mask in outside.items()]
+    if far:
+        found["layers_outside"] = rows.per_run(rows.sums.apply(1.0 * np.any(far, axis=0)), 0.0)
+    if unlike is not None:
+        found["joint_distance"] = np.where(rows.any_per_run(unlike), np.inf, 0.0)
+    return found
 
 
 def _spread(

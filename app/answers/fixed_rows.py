@@ -1,13 +1,12 @@
 """The rows of the table of answers that no formula changes, read from `rows.toml`."""
 
-import tomllib
 from functools import cache
-from pathlib import Path
 from string import Template
 from typing import Any
 
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
+from trainlaw.app.text.files import toml_table
 from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_BYTES
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
 from trainlaw.validate.conformal import LEVEL
@@ -44,7 +43,7 @@ def rows(group: str) -> tuple[Answer, ...]:
 
 @cache
 def _file() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name("rows.toml").read_text(encoding="utf-8"))
+    return toml_table(__file__, "rows.toml")
 
 
 def _filled(value: Any) -> Any:

@@ -1,11 +1,9 @@
 """The measured run nearest to a configuration, and the time that the formula gives there."""
 
-from collections.abc import Sequence
 from math import nan
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.zoo import zoo_entry
@@ -29,28 +27,23 @@ def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarra
     if formula.scope == FORWARD or len(runs) > _MOST_SHOWN:
         return {}
     frame = runs.frame
-    found = list(map(measured_near, frame.itertuples(index=False)))
+    found = list(map(_measured_near, frame.itertuples(index=False)))
     if not any(found):
         return {}
     batches = [
         run.batch_per_gpu if run else batch for run, batch in zip(found, frame["batch_per_gpu"], strict=True)
     ]
     there = RunTable(runs.name, frame.assign(batch_per_gpu=batches), runs.facts)
-    return nearest_facts(found, formula_rows(formula, there).predict(formula))
-
-
-def nearest_facts(found: Sequence[Measured | None], times: ArrayLike) -> dict[str, np.ndarray]:
-    """Return the nearest runs as quantities, (n_runs,) by name; times : of the formula there, in seconds."""
     columns = {
         "nearest_batch": [run.batch_per_gpu if run else nan for run in found],
         "nearest_low_s": [run.low_s if run else nan for run in found],
         "nearest_high_s": [run.high_s if run else nan for run in found],
-        "nearest_time_s": times,
+        "nearest_time_s": formula_rows(formula, there).predict(formula),
     }
     return {name: np.asarray(values, dtype=float) for name, values in columns.items()}
 
 
-def measured_near(run: Any) -> Measured | None:
+def _measured_near(run: Any) -> Measured | None:
     """Return the runs nearest to a row of a table of runs."""
     is_last = run.layout == "channels_last"
     stacks = ("channels_last" if is_last else "eager", UNKNOWN)

@@ -18,10 +18,8 @@ from trainlaw.app.text.numbers import (
     show_seconds_range,
 )
 from trainlaw.datasets import FEATURES, RunTable
-from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN, gigabytes
 from trainlaw.formulas import Formula, evaluate, variables
-from trainlaw.validate.applicability import stored_joint_range
 
 #: How a number is written, by the style of its place in a sentence.
 STYLES: Mapping[str, Callable[[float], str]] = {
@@ -158,24 +156,3 @@ def evaluated(lines: Iterable[Line], columns: Mapping[str, np.ndarray], count: i
             values, valid = evaluate(line.value, {name: found[name] for name in variables(line.value)})
             found[line.answer.name] = np.where(valid, values, np.nan)
     return Answers(lines, found, count)
-
-
-def row_columns(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:
-    """Return what the rows of a formula say of each run, (n_runs,) by name.
-
-    For a formula of runs these are its features; for one of layers, how many layers are outside the training
-    ranges, and the distance of the farthest.
-    """
-    if rows.sums is None:
-        return dict(rows.columns)
-    # What is 0 contributes nothing: a pooling layer has no time of a matrix product.
-    outside = formula.out_of_range(rows.columns)
-    far = [mask & (rows.columns[name] != 0) for name, mask in outside.items()]
-    found = {}
-    if far:
-        found["layers_outside"] = rows.per_run(rows.sums.apply(1.0 * np.any(far, axis=0)), 0.0)
-    joint = stored_joint_range(formula)
-    if joint is not None:
-        unlike = rows.any_per_run(joint.outside(rows.columns))
-        found["joint_distance"] = np.where(unlike, np.inf, 0.0)
-    return found

@@ -58,15 +58,17 @@ def outside(formula: Formula) -> Iterable[Answer]:
 
 
 def _outside_work(ranges: Mapping[str, tuple[float, float]]) -> Iterable[Answer]:
-    """Yield the ratio of the work to the most, and to the least, of training runs, and its warning."""
+    """Yield the work next to the most, and to the least, of training runs, and its warning."""
     most = [f"{name} / {high!r}" for name, (_, high) in ranges.items()]
-    least = [f"{name} / {low!r}" for name, (low, _) in ranges.items() if low > 0]
-    said = "work per iteration is {%s:number} times %s any training run"
-    for name, of, ratios in (("most_work", "that of", most), ("least_work", "the least of", least)):
+    least = [f"100 * {name} / {low!r}" for name, (low, _) in ranges.items() if low > 0]
+    for name, ratios, operator, when, said in (
+        ("most_work", most, "max", "most_work - 1", "more {0}: {{{1}:number}} times the largest"),
+        ("least_work", least, "min", "100 - least_work", "less {0}: {{{1}:number}} % of the smallest"),
+    ):
         if ratios:
-            operator, when = ("max", f"{name} - 1") if ratios is most else ("min", f"1 - {name}")
+            sentence = said.format("work per iteration than in any training run", name)
             yield Answer(name, definition=reduce((operator + "({}, {})").format, ratios))
-            yield Answer(f"outside_{name}", when=when, sentence=said % (name, of), gravity="range")
+            yield Answer(f"outside_{name}", when=when, sentence=sentence, gravity="range")
 
 
 def coverage(formula: Formula) -> Iterable[Answer]:

@@ -19,30 +19,14 @@ def list_gpus(
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.inputs.selection import contains
     from trainlaw.app.terminal.as_json import gpus_json
-    from trainlaw.app.terminal.catalog import known_with_prefix
-    from trainlaw.app.text.tables import Table
+    from trainlaw.app.terminal.catalog import gpus_text
 
     found = [
         gpu
         for gpu in known_gpus(gpu_file).gpus
         if contains(search, (gpu.gpu, gpu.chip, gpu.generation, *gpu.aliases))
     ]
-    if as_json:
-        print(gpus_json(found))
-        return
-    rows = [
-        [
-            gpu.gpu,
-            gpu.chip or "-",
-            gpu.generation or "-",
-            known_with_prefix(gpu.memory_bytes, "B", 3),
-            known_with_prefix(gpu.peak_fp32_flop_per_s, "FLOP/s", 3),
-            known_with_prefix(gpu.bandwidth_byte_per_s, "B/s", 3),
-        ]
-        for gpu in found
-    ]
-    header = ["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"]
-    print(Table.of(header, rows).text() if rows else f"no GPU matches {search!r}")
+    print(gpus_json(found) if as_json else gpus_text(found) if found else f"no GPU matches {search!r}")
 
 
 @gpus_app.takes("show")
@@ -133,13 +117,9 @@ def list_links(
     from trainlaw.app.terminal.catalog import links_text
     from trainlaw.datasets.hardware.links import links
 
-    wanted = search.lower()
     known = [link for link in links().values() if link.link != "none"]
-    chosen = [link for link in known if wanted in f"{link.link} {link.kind}".lower()]
-    if as_json:
-        print(links_json(chosen))
-        return
-    print(links_text(chosen) if chosen else f"no link matches {search!r}")
+    chosen = [link for link in known if search.lower() in f"{link.link} {link.kind}".lower()]
+    print(links_json(chosen) if as_json else links_text(chosen) if chosen else f"no link matches {search!r}")
 
 
 def features_command(

@@ -31,20 +31,17 @@ def show_table(
     as_json: Json = False,
 ) -> None:
     """Show the contents of a built-in table: sources, and the runs by GPU and CNN with their batches."""
-    if gpu is not None:
-        from trainlaw.app.inputs.run_tables import any_table
-        from trainlaw.app.terminal.as_json import records_of
-        from trainlaw.app.terminal.datasets import gpu_runs, gpu_runs_text
-        from trainlaw.app.text.tables import finite_json
+    from trainlaw.app.inputs.run_tables import any_table
+    from trainlaw.app.terminal.as_json import dataset_json, records_of
+    from trainlaw.app.terminal.datasets import gpu_runs, gpu_runs_text, table_text
+    from trainlaw.app.text.tables import finite_json
 
-        table = any_table(name)
-        runs = gpu_runs(table, gpu)
-        print(finite_json(records_of(runs)) if as_json else gpu_runs_text(runs, table.name, show_all))
+    if gpu is None:
+        print(dataset_json(name) if as_json else table_text(name))
         return
-    from trainlaw.app.terminal.as_json import dataset_json
-    from trainlaw.app.terminal.datasets import table_text
-
-    print(dataset_json(name) if as_json else table_text(name))
+    table = any_table(name)
+    runs = gpu_runs(table, gpu)
+    print(finite_json(records_of(runs)) if as_json else gpu_runs_text(runs, table.name, show_all))
 
 
 @data_app.takes("coverage")
@@ -113,12 +110,7 @@ def check_file(
     known is a fault; `trainlaw data import` reads any spreadsheet. Times are compared with the built-in
     formula and with each other, which reveals wrong units, placeholders and contradictory repeats.
     """
-    from trainlaw.app.inputs.run_tables import (
-        built_in_file,
-        file_options,
-        named_file,
-        run_faults,
-    )
+    from trainlaw.app.inputs.run_tables import built_in_file, file_options, named_file, run_faults
     from trainlaw.app.inputs.selection import pairs_of
     from trainlaw.app.models.doubts import built_in_doubts, remarks, trusted
     from trainlaw.app.models.timed_parts import is_training
@@ -140,11 +132,9 @@ def check_file(
         trusted(runs, trust, forward=None)
         for text in remarks(runs):
             print(f"doubtful: {text}")
-        passes = int((~is_training(runs)).sum())
-        if passes:
-            print(
-                f"{passes} of {len(runs)} times are of the forward pass alone: study --of forward reads them"
-            )
+        if passes := int((~is_training(runs)).sum()):
+            said = "times are of the forward pass alone: study --of forward reads them"
+            print(f"{passes} of {len(runs)} {said}")
     if ignore:
         print(f"not read: {', '.join(ignore)}")
     print(f"{table}: no fault; next: trainlaw data outliers {table}{file_options(gpu_file, cnn_file)}")

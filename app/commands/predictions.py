@@ -18,14 +18,12 @@ from trainlaw.app.commands.options import (
     GpusPerNode,
     KernelOptions,
     Label,
-    Out,
     OutputFormat,
     OutputOptions,
     Pixels,
     RestoreBatchnorm,
     RunOptions,
     ScalingFormula,
-    ShortJson,
     check_new_files,
     note_left_out,
     print_or_write,
@@ -265,7 +263,7 @@ def _texts(
         raise InputError(f"--explain: expected one configuration, got {len(predictions)}; use --json")
     counted(len(predictions))
     if ranking.all_gpus:
-        rates = [row.samples_per_second for row in predictions]
+        rates = [row.images_per_second for row in predictions]
         predictions = [predictions[row] for row in fastest_first(rates)]
     most = ranking.top or (_TOP if ranking.all_gpus else None)
     line = formula_line(*said)
@@ -274,6 +272,7 @@ def _texts(
 
 
 def predict_from_profile_command(
+    *,
     anchor_profile: Path | None = option(
         "Profile of an iteration on the anchor GPU: PyTorch's table, op statistics.",
         "--anchor-profile",
@@ -292,36 +291,35 @@ def predict_from_profile_command(
     ),
     formula: FormulaFile = None,
     gpu_file: GpuFile = None,
-    form: OutputFormat = option("table or json.", "--format", default=OutputFormat.table),
-    as_json: ShortJson = False,
-    out: Out = None,
+    output: OutputOptions,
 ) -> None:
     """Predict the iteration time on one GPU from a profile on another.
 
     Measured pairs of GPUs have separate formulas; all other pairs share one, which needs --cnn and --batch.
     """
     from trainlaw.app.inputs.resolve import known_gpus
-    from trainlaw.app.predictions.anchor import (
-        ProfileRequest,
-        Workload,
-        anchor_json,
-        anchor_text,
-        predict_from_profile,
-    )
+    from trainlaw.app.predictions.anchor import Workload, predict_from_profile
+    from trainlaw.app.terminal.predictions import anchor_json, anchor_text
     from trainlaw.formulas import InputError
 
-    check_new_files([out])
+    check_new_files([output.out])
     if anchor_profile is None or anchor_gpu is None or gpu is None:
         raise InputError("expected --anchor-profile, --anchor-gpu and --gpu together, got only some of them")
-    if form is OutputFormat.csv:
+    if output.chosen is OutputFormat.csv:
         raise InputError("--format csv: one prediction from a profile is printed as table or json")
-    request = ProfileRequest(
-        anchor_profile, anchor_gpu, gpu, Workload(cnn, batch, pixels), anchor_seconds, anchor_steps, formula
+    prediction = predict_from_profile(
+        anchor_profile,
+        (anchor_gpu, gpu),
+        Workload(cnn, batch, pixels),
+        anchor_s=anchor_seconds,
+        steps=anchor_steps,
+        formula=formula,
+        gpus=known_gpus(gpu_file),
     )
-    prediction = predict_from_profile(request, known_gpus(gpu_file))
-    text = anchor_json(prediction) if as_json or form is OutputFormat.json else anchor_text(prediction)
-    print_or_write([text, "\n"], out)
-    _print_written(out, 1, prediction.formula)
+    is_json = output.chosen is OutputFormat.json
+    text = anchor_json(prediction) if is_json else anchor_text(prediction, output.every_warning)
+    print_or_write([text, "\n"], output.out)
+    _print_written(output.out, 1, prediction.formula)
 
 
 def scaling_command(

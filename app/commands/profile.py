@@ -1,5 +1,7 @@
 """`trainlaw profile`: measure training iterations on this machine, as rows that a study takes."""
 
+import sys
+
 from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.app.inputs.declared import flag
 
@@ -20,8 +22,6 @@ def profile_command(
     Needs torch: pip install 'trainlaw[profile]';
     only --host does without.
     """
-    import sys
-
     from trainlaw.app.commands.profile_jobs import host_text, run_profile
 
     if host:

@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 
 from trainlaw.app.commands.profile_options import ProfileOptions
-from trainlaw.app.inputs.selection import parse_names
-from trainlaw.app.text.numbers import show_seconds, show_with_prefix
-from trainlaw.datasets.files.limits import limits
+from trainlaw.app.inputs.selection import parse_names, whole_numbers
+from trainlaw.app.text.numbers import seconds_text, show_seconds, show_with_prefix
+from trainlaw.datasets.files.limits import check_limit
 from trainlaw.datasets.profiler.configurations import (
     FORWARD_PASS,
     WHOLE_ITERATION,
@@ -22,20 +23,20 @@ from trainlaw.datasets.profiler.micro import AchievedRates, profile_micro
 from trainlaw.datasets.profiler.row_files import sibling
 from trainlaw.datasets.profiler.sweep import SweepProgress, profile_runs
 from trainlaw.datasets.profiler.timing import StoppingRule
-from trainlaw.formulas.errors import InputError, shown
+from trainlaw.formulas.errors import InputError
 
 
-def counts_of(text: str, option: str) -> list[int]:
+def counts_of(text: str, option: str) -> tuple[int, ...]:
     """Return the comma-separated whole numbers, 1 to ten million, of an option; else raise InputError.
 
     >>> counts_of("8,32", "--batch")
-    [8, 32]
+    (8, 32)
     """
-    parts = parse_names(text)
-    whole = [int(part) for part in parts if part.isdecimal() and len(part) <= 9]
-    if not parts or len(whole) < len(parts) or not 1 <= min(whole) <= max(whole) <= limits()["batch"].most:
-        raise InputError(f"expected {option} with whole numbers separated by commas, got {shown(text)}")
-    return whole
+    found = whole_numbers(text, option)
+    if not found:
+        raise InputError(f"{option}: expected whole numbers separated by commas, got none")
+    check_limit("batch", max(found), option)
+    return found
 
 
 def progress_text(progress: SweepProgress) -> str:
@@ -44,8 +45,7 @@ def progress_text(progress: SweepProgress) -> str:
     if progress.reason:
         return f"{head}: not measured: {progress.reason}"
     known = f" (95 % interval {progress.interval * 100:.1f} % wide)" if isfinite(progress.interval) else ""
-    minutes, rest = divmod(round(progress.remaining_s), 60)
-    left = f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    left = seconds_text(progress.remaining_s)
     return f"{head}: {show_seconds(progress.median_s)}{known}; about {left} left"
 
 
@@ -109,14 +109,14 @@ def run_profile(options: ProfileOptions) -> str:
     return finished_text(options.out, profile_runs(wanted, options.out, rule, print_progress), len(wanted))
 
 
-def _threads(options: ProfileOptions, device: str) -> list[int]:
+def _threads(options: ProfileOptions, device: str) -> Sequence[int]:
     # One thread feeds a GPU; the number of threads of a CPU is part of the configuration.
     if options.threads and device == "cpu":
         return counts_of(options.threads, "--threads")
     return [default_threads(device)]
 
 
-def _configurations(options: ProfileOptions, device: str, threads: list[int]) -> list[Configuration]:
+def _configurations(options: ProfileOptions, device: str, threads: Sequence[int]) -> list[Configuration]:
     if options.plan is not None:
         return read_plan(options.plan, device=device, threads=threads, is_here=named_here(device))
     return configuration_grid(

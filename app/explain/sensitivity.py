@@ -43,14 +43,6 @@ class Elasticity:
     throughput: float
 
 
-@dataclass(frozen=True)
-class Trend:
-    """A trend of the time with a quantity, proved over the training range: "never falls" or "never rises"."""
-
-    name: str
-    claim: str
-
-
 def in_raw_columns(formula: Formula) -> Expression:
     """Return the formula over raw columns of runs, GPUs, CNNs, layers and links, its features written out."""
     check_features(formula)
@@ -104,24 +96,24 @@ def _value(expression: Expression, columns: Mapping[str, np.ndarray], sums: RowS
     return float(rows[0] if sums is None else sums.apply(rows)[0])
 
 
-def proved_trends(formula: Formula) -> tuple[bool, list[Trend]]:
+def proved_trends(formula: Formula) -> tuple[bool, dict[str, str]]:
     """Return whether the time is proved never negative, and every proved trend, over the training ranges."""
     expression = formula.ungrouped
     names = variables(expression)
     if not all(name in formula.ranges for name in names):
-        return False, []
+        return False, {}
     proofs = Elasticities(expression, formula.ranges)
     return proofs.nonnegative, _trends(proofs, names)
 
 
-def proved_raw_trends(formula: Formula) -> list[Trend]:
+def proved_raw_trends(formula: Formula) -> dict[str, str]:
     """Return the proved trends of batch, rates and sizes over the ranges of the training rows.
 
     Empty where those rows are not available.
     """
     table = training_rows(formula)
     if table is None:
-        return []
+        return {}
     expression = in_raw_columns(formula)
     names = variables(expression)
     columns = formula_rows(formula, table, names).columns
@@ -129,13 +121,13 @@ def proved_raw_trends(formula: Formula) -> list[Trend]:
     return _trends(Elasticities(expression, box), [name for name in _PLANNED if name in box])
 
 
-def _trends(proofs: Elasticities, names: Iterable[str]) -> list[Trend]:
-    """Return the trends that elasticities prove."""
-    found = []
+def _trends(proofs: Elasticities, names: Iterable[str]) -> dict[str, str]:
+    """Return by quantity that the time "never falls" or "never rises" with it, where either is proved."""
+    found = {}
     for name in names:
         rises, falls = (proofs.monotone(name, direction).proved for direction in (1, -1))
         if rises or falls:
-            found.append(Trend(name, "never falls" if rises else "never rises"))
+            found[name] = "never falls" if rises else "never rises"
     return found
 
 

@@ -16,7 +16,7 @@ from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.settings import STATED_LAUNCH
 from trainlaw.datasets import FEATURES, Gpu, built_in_gpus, configuration
-from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, CnnCounts, cnn_table, keyed_cnn_counts
+from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS, cnn_table, keyed_cnn_counts
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.cnns.names import cnn_names
 from trainlaw.datasets.cnns.zoo import timm_table, zoo_entry
@@ -102,42 +102,15 @@ _RING: Mapping[str, Fact] = {
 
 
 @dataclass(frozen=True)
-class NamedGpu:
-    """A GPU to look up: `values` of the model's columns, nan where unknown; `lacks` as `lacking` has it."""
-
-    name: str
-    vendor: str
-    generation: str
-    is_new: bool
-    default_precision: str
-    lacks: tuple[str, ...]
-    newest_links: Mapping[str, int]
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class NamedCnn:
-    """A CNN to look up.
-
-    sizes : counts per image and forward pass by input size in pixels and classes, its usual ones first.
-    error : held-out error of its architecture, percent; 0 where none is known.
-    """
-
-    name: str
-    error: float
-    sizes: Mapping[tuple[int, int], tuple[float, ...]]
-
-
-@dataclass(frozen=True)
 class NamedModel:
     """The tables that an exported program looks up, and the quantities and sentences that it computes.
 
     formula : without grouped constants. base : base columns of its features. gpu_columns, cnn_columns,
     precision_columns : those of the tables, with all peak rates. fixed : those that are the same for every
     run on one GPU. computed : derived features, each after those that it is made of. lines : rows of the
-    table of answers. precisions : by name the place of its peak rate among `gpu_columns`, and its values of
-    `precision_columns`. intervals : factor by vendor, precision, stack and whether the generation is new.
-    links : between several GPUs, none where a program is for one.
+    table of answers. gpus, cnns : the tables, a text for each row. precisions : by name the place of its peak
+    rate among `gpu_columns`, and its values of `precision_columns`. intervals : factor by vendor, precision,
+    stack and whether the generation is new. links : between several GPUs, none where a program is for one.
     """
 
     formula: Formula
@@ -148,8 +121,8 @@ class NamedModel:
     fixed: Mapping[str, float]
     computed: tuple[str, ...]
     lines: tuple[Line, ...]
-    gpus: tuple[NamedGpu, ...]
-    cnns: tuple[NamedCnn, ...]
+    gpus: tuple[str, ...]
+    cnns: tuple[str, ...]
     precisions: Mapping[str, tuple[int, list[float]]]
     intervals: Mapping[str, Mapping[str, Mapping[str, list[float | None]]]]
     links: tuple[Link, ...]
@@ -187,8 +160,8 @@ def named_model(formula: Formula) -> NamedModel:
         _fixed(sorted(fixed)),
         computed,
         lines,
-        tuple(_named_gpu(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
-        _named_cnns(formula, cnn_columns),
+        tuple(_gpu_row(formula, gpu, [row[name] for name in gpu_columns]) for gpu, row in gpus.items()),
+        _cnn_rows(formula, cnn_columns),
         {
             name: (
                 gpu_columns.index(str(row["peak_column"])) if PEAK in base else 0,
@@ -271,21 +244,34 @@ def _fixed(names: list[str]) -> dict[str, float]:
     return values
 
 
-def _named_gpu(formula: Formula, gpu: Gpu, values: Iterable[float]) -> NamedGpu:
-    return NamedGpu(
+def number(value: float | None) -> str:
+    """Return the shortest number that reads back exactly; whole numbers without a point."""
+    if value is None or not isfinite(value):
+        return "nan"
+    texts = (repr(value), f"{value:.0f}", f"{value:g}")
+    return min((text for text in texts if float(text) == value), key=len)
+
+
+def _gpu_row(formula: Formula, gpu: Gpu, values: Iterable[float]) -> str:
+    """Return name, vendor, generation, 1 if it is new, usual precision, what it lacks, links, and numbers."""
+    newest = (f"{name}:{each}" for name, each in newest_links(gpu).items())
+    texts = (
         gpu.gpu,
         gpu.vendor,
         gpu.generation or "unknown",
-        intervals_of(formula).is_new(gpu.generation),
+        str(int(intervals_of(formula).is_new(gpu.generation))),
         PRECISION_OF_PASSES if formula.scope == FORWARD else gpu.default_precision,
-        lacking(gpu),
-        newest_links(gpu),
-        tuple(values),
+        ";".join(lacking(gpu)),
+        ";".join(newest),
     )
+    return "|".join((*texts, " ".join(map(number, values))))
 
 
-def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, ...]:
-    """Return every CNN that is known by name, at the sizes whose counts are shipped."""
+def _cnn_rows(formula: Formula, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a row for each group of CNNs with equal counts at equal sizes and one held-out error.
+
+    The error, in percent, is 0 where none is known. Sizes are pixels and classes, the usual ones first.
+    """
     listed: dict[str, dict[tuple[int, int], None]] = {}
     for name in cnn_names():
         usual = zoo_entry(name)
@@ -294,15 +280,14 @@ def _named_cnns(formula: Formula, columns: tuple[str, ...]) -> tuple[NamedCnn, .
         for name, pixels, classes in table[["cnn", "input_size_px", "n_classes"]].itertuples(index=False):
             listed[name][int(pixels), int(classes)] = None
 
-    def counts(found: CnnCounts) -> tuple[float, ...]:
+    def counts(name: str, pixels: int, classes: int) -> str:
+        found = keyed_cnn_counts(name, pixels, classes)
         numbers = {**found.counts, **cnn_facts(found)}
-        return tuple(float(numbers[column]) for column in columns)
+        values = " ".join(number(float(numbers[column])) for column in columns)
+        return f"{pixels},{classes}:{values}"
 
-    return tuple(
-        NamedCnn(
-            name,
-            error_on(formula, BY_CNN, zoo_entry(name).base),
-            {size: counts(keyed_cnn_counts(name, *size)) for size in sizes},
-        )
-        for name, sizes in listed.items()
-    )
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, sizes in listed.items():
+        error = number(error_on(formula, BY_CNN, zoo_entry(name).base))
+        groups.setdefault((error, *(counts(name, *size) for size in sizes)), []).append(name)
+    return tuple("|".join((";".join(names), *key)) for key, names in groups.items())

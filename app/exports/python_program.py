@@ -2,24 +2,22 @@
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Mapping
-from math import isfinite
+from collections.abc import Mapping
+from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from trainlaw.app.answers.printed import printed_lines, spoken
 from trainlaw.app.exports.headers import header_lines
 from trainlaw.app.exports.program_model import (
     OF_ARGUMENTS,
     OF_SERVER,
     PEAK,
-    NamedCnn,
-    NamedGpu,
     NamedModel,
     definition,
     named_model,
+    number,
 )
 from trainlaw.app.models.lookup_tables import name_tables
-from trainlaw.app.text.html import template_text
+from trainlaw.app.text.html import environment
 from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.files.limits import limits
@@ -70,8 +68,6 @@ def named_program(formula: Formula) -> str:
         "level_percent": f"{100 * LEVEL:g}",
         **(_OF_PASSES if formula.scope == FORWARD else _OF_ITERATIONS),
         "model": model,
-        "gpu_lines": list(map(_gpu_line, model.gpus)),
-        "cnn_lines": _cnn_lines(model.cnns),
         "server": [model.gpu_columns.index(name) for name in OF_SERVER if model.links],
         "arguments": OF_ARGUMENTS,
         "reasons": REASONS,
@@ -94,17 +90,16 @@ def named_program(formula: Formula) -> str:
     return _rendered(values)
 
 
-def _block(items: Iterable[object] | Mapping[str, object], indent: int = 0) -> str:
+def _block(items: Any, indent: int = 0) -> str:
     """Return a list or dictionary as Python text, an item a line below a line with this indent."""
-    is_mapping = isinstance(items, Mapping)
-    texts = (
-        (f"{key!r}: {_literal(each)}" for key, each in items.items()) if is_mapping else map(_literal, items)
-    )
-    begin, end = "{}" if is_mapping else "[]"
-    return "\n".join([begin, *(f"{' ' * indent}    {text}," for text in texts), " " * indent + end])
+    if isinstance(items, Mapping):
+        ends, texts = "{}", [f"{key!r}: {_literal(each)}" for key, each in items.items()]
+    else:
+        ends, texts = "[]", [*map(_literal, items)]
+    return "\n".join([ends[0], *(f"{' ' * indent}    {text}," for text in texts), " " * indent + ends[1]])
 
 
-def _literal(value: object) -> str:
+def _literal(value: Any) -> str:
     """Return a value as Python text; a number is as short as it can be, nan where it is unknown."""
     if isinstance(value, bool | str):
         return repr(value)
@@ -113,37 +108,19 @@ def _literal(value: object) -> str:
         return f"[{texts}]" if isinstance(value, list) else f"({texts}{',' * (len(value) == 1)})"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key!r}: {_literal(each)}' for key, each in value.items())}}}"
-    return _number(value)
+    return number(value)
 
 
 def _rendered(values: Mapping[str, object]) -> str:
     """Return the template filled with values; a name that is missing raises `jinja2.UndefinedError`."""
-    environment = Environment(
-        loader=FunctionLoader(template_text),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
+    of_programs = environment(is_html=False)
+    of_programs.filters |= {
         "text": repr,
         "block": _block,
         "texts": lambda items: ", ".join(map(repr, items)),
         "wrapped": _wrapped,
     }
-    return environment.get_template("named.py.jinja").render(**values)
-
-
-def _number(value: float | None) -> str:
-    """Return the shortest number that reads back exactly; whole numbers without a point."""
-    if value is None or not isfinite(value):
-        return "nan"
-    texts = (repr(value), f"{value:.0f}", f"{value:g}")
-    return min((text for text in texts if float(text) == value), key=len)
-
-
-def _numbers(values: tuple[float, ...]) -> str:
-    return " ".join(map(_number, values))
+    return of_programs.get_template("named.py.jinja").render(**values)
 
 
 def _named_tables(kind: str) -> Mapping[str, object]:
@@ -157,22 +134,6 @@ def _named_tables(kind: str) -> Mapping[str, object]:
     lines = ["|".join((name, ";".join(texts), ";".join(spelled))) for name, texts, spelled in rows]
     loose = ["|".join((key, ";".join(names))) for key, *names in tables.loose]
     return {**vars(tables), "lines": lines, "loose": loose}
-
-
-def _gpu_line(gpu: NamedGpu) -> str:
-    """Return name, vendor, generation, 1 if it is new, usual precision, what it lacks, links, and numbers."""
-    lacks, newest = ";".join(gpu.lacks), ";".join(f"{name}:{each}" for name, each in gpu.newest_links.items())
-    texts = (gpu.name, gpu.vendor, gpu.generation, str(int(gpu.is_new)), gpu.default_precision, lacks, newest)
-    return "|".join((*texts, _numbers(gpu.values)))
-
-
-def _cnn_lines(cnns: tuple[NamedCnn, ...]) -> list[str]:
-    """Return a line for each group of CNNs with equal counts at equal sizes and one held-out error."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for cnn in cnns:
-        sizes = (f"{pixels},{classes}:{_numbers(counts)}" for (pixels, classes), counts in cnn.sizes.items())
-        groups.setdefault((_number(cnn.error), *sizes), []).append(cnn.name)
-    return ["|".join((";".join(names), *key)) for key, names in groups.items()]
 
 
 def _local_names(model: NamedModel) -> dict[str, str]:

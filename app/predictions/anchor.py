@@ -2,20 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from trainlaw.app.answers.answer import WARNING
-from trainlaw.app.answers.fixed_rows import NO_INTERVAL
 from trainlaw.app.answers.said import evaluated
 from trainlaw.app.answers.table import lines_of, within_reach
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, pair_formula
 from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.scopes import check_scope
-from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
-from trainlaw.app.text.tables import finite_json, fitted_lines
+from trainlaw.app.text.numbers import show_percent
 from trainlaw.datasets import FEATURES, GpuCatalog, RunTable, read_profile
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
@@ -29,7 +27,6 @@ from trainlaw.datasets.profiles.operations import operation_group
 from trainlaw.datasets.profiles.profile_files import OperationProfile
 from trainlaw.formulas import Constant, Formula, InputError, load_formula
 from trainlaw.formulas.scopes import GPU_PAIR
-from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import overall_error
 from trainlaw.validate.formula_intervals import interval_of
 from trainlaw.validate.result import OURS
@@ -52,22 +49,7 @@ class Workload:
         return one_run(self.cnn, gpu, self.batch, self.pixels, Setup("fp32"), gpus=gpus)
 
 
-@dataclass(frozen=True)
-class ProfileRequest:
-    """A prediction from a profile.
-
-    file : a profile on the anchor (see `read_profile`), `steps` as there. anchor, target : names of GPUs.
-    anchor_s : seconds of the anchor's iteration without the profiler; None: by the profile. formula : a file
-    or run folder, None for the built-in formula of the pair, or of any pair.
-    """
-
-    file: Path
-    anchor: str
-    target: str
-    workload: Workload = Workload()
-    anchor_s: float | None = None
-    steps: int = 1
-    formula: Path | None = None
+UNKNOWN_WORKLOAD = Workload()
 
 
 @dataclass(frozen=True)
@@ -93,21 +75,31 @@ class AnchorPrediction:
     warnings: tuple[str, ...]
 
 
-def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None) -> AnchorPrediction:
-    """Return the predicted iteration on the target GPU; gpus : known GPUs, None for the built-in ones.
+def predict_from_profile(
+    file: Path,
+    pair: tuple[str, str],
+    workload: Workload = UNKNOWN_WORKLOAD,
+    *,
+    anchor_s: float | None = None,
+    steps: int = 1,
+    formula: Path | None = None,
+    gpus: GpuCatalog | None = None,
+) -> AnchorPrediction:
+    """Return the predicted iteration on the target GPU.
 
-    Raises InputError where profile, GPUs or workload do not determine a prediction.
+    file : a profile on the anchor (see `read_profile`), `steps` as there. pair : names of anchor and target.
+    anchor_s : seconds of the anchor's iteration without the profiler; None: by the profile. formula : a file
+    or run folder, None for the built-in formula of the pair, or of any pair. gpus : known GPUs, None for the
+    built-in ones. Raises InputError where profile, GPUs or workload do not determine a prediction.
     """
-    profile, workload = read_profile(request.file, request.steps), request.workload
-    anchor, target = (
-        measured_gpu(name) or wanted_gpu(name, gpus).gpu for name in (request.anchor, request.target)
-    )
+    profile = read_profile(file, steps)
+    anchor, target = (measured_gpu(name) or wanted_gpu(name, gpus).gpu for name in pair)
     on_anchor = workload.run_on(anchor, gpus)
-    formula, origin = _formula(anchor, target, on_anchor is not None, request.formula)
-    step_s, step = _step(profile, request.anchor_s)
-    columns = _columns(formula, profile, step_s, (anchor, target), workload, gpus=gpus)
-    time_s = float(np.ravel(formula.predict(columns))[0])
-    factor = interval_of(formula)
+    chosen, origin = _formula(anchor, target, on_anchor is not None, formula)
+    step_s, step = _step(profile, anchor_s)
+    columns = _columns(chosen, profile, step_s, (anchor, target), workload, gpus=gpus)
+    time_s = float(np.ravel(chosen.predict(columns))[0])
+    factor = interval_of(chosen)
     doubt = "" if on_anchor is None else time_doubt(on_anchor, step_s)
     doubts = (doubt,) if doubt else ()
     return AnchorPrediction(
@@ -121,8 +113,8 @@ def predict_from_profile(request: ProfileRequest, gpus: GpuCatalog | None = None
         low_s=time_s / factor if factor else None,
         high_s=time_s * factor if factor else None,
         formula=origin,
-        error_percent=overall_error(formula, OURS, "mape_percent"),
-        warnings=(*_warnings(profile, step, formula), *doubts, *_formula_warnings(formula, columns, time_s)),
+        error_percent=overall_error(chosen, OURS, "mape_percent"),
+        warnings=(*_warnings(profile, step, chosen), *doubts, *_formula_warnings(chosen, columns, time_s)),
     )
 
 
@@ -219,37 +211,3 @@ def _formula_warnings(formula: Formula, columns: Mapping[str, np.ndarray], time_
     known = {**columns, "is_undefined": np.array([0.0 if math.isfinite(time_s) else 1.0])}
     lines = within_reach(lines_of(formula), known)
     return evaluated(lines, known, 1).sentences(WARNING)[0]
-
-
-def anchor_text(prediction: AnchorPrediction) -> str:
-    """Return a prediction as a paragraph."""
-    what, low, high = prediction.workload, prediction.low_s, prediction.high_s
-    bounds = f"{100 * LEVEL:g} % interval {show_seconds_range(low, high)}" if low and high else ""
-    name = ", ".join(
-        part
-        for part in (
-            what.cnn or "profiled iteration",
-            f"batch {what.batch}" if what.batch else "",
-            f"{what.pixels} px" if what.pixels else "",
-        )
-        if part
-    )
-    error = prediction.error_percent
-    lines = [
-        f"{name}, from {prediction.anchor} to {prediction.gpu}",
-        f"  on {prediction.anchor:<15} {show_seconds(prediction.anchor_time_s)}   ({prediction.step}; "
-        f"{prediction.profile})",
-        f"  on {prediction.gpu:<15} {show_seconds(prediction.time_s)}   ({bounds or NO_INTERVAL})",
-        *(f"  warning: {warning}" for warning in prediction.warnings),
-        "",
-        f"formula: {prediction.formula}"
-        + (f"; held-out error {show_percent(error)} %" if math.isfinite(error) else ""),
-    ]
-    return fitted_lines("\n".join(lines))
-
-
-def anchor_json(prediction: AnchorPrediction) -> str:
-    """Return a prediction as a JSON object: seconds; nan becomes null."""
-    plain = asdict(prediction) | {"interval_level": LEVEL}
-    plain["law"] = plain.pop("formula")  # programs that read this know it by its older name
-    return finite_json(plain)

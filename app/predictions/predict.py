@@ -12,12 +12,11 @@ import pandas as pd
 from trainlaw.app.answers.answer import WARNING, Answer
 from trainlaw.app.answers.facts import run_facts
 from trainlaw.app.answers.nearest_run import nearest_run_columns
-from trainlaw.app.answers.said import Answers, answered, row_columns
+from trainlaw.app.answers.said import Answers, answered
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.multi_gpu import covering, exchange_seconds, scaled_runs, scaling_columns
 from trainlaw.app.models.scopes import check_predictable, formula_rows
-from trainlaw.app.models.settings import HOST_LAUNCH
 from trainlaw.app.models.timed_parts import is_training
 from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import RunTable
@@ -78,41 +77,6 @@ class Prediction:
         return self.number("time_s")
 
     @property
-    def exchange_s(self) -> float:
-        """The share of the all-reduce in the time, in seconds."""
-        return self.number("exchange_s")
-
-    @property
-    def low_s(self) -> float | None:
-        """The lower end of the interval, in seconds; None without one."""
-        return None if self.interval is None else self.interval[0]
-
-    @property
-    def high_s(self) -> float | None:
-        """The upper end of the interval, in seconds; None without one."""
-        return None if self.interval is None else self.interval[1]
-
-    @property
-    def memory_least_bytes(self) -> int:
-        """The least memory of an iteration on each GPU, in bytes: without an optimizer."""
-        return int(self.number("memory_least_bytes"))
-
-    @property
-    def memory_usual_bytes(self) -> int:
-        """The memory of an iteration with everything, in bytes: with momentum, workspaces and driver."""
-        return int(self.number("memory_usual_bytes"))
-
-    @property
-    def fits_in_memory(self) -> str:
-        """Whether an iteration fits into the memory of each GPU, as text."""
-        return str(self.values["fits_in_memory"])
-
-    @property
-    def samples_per_second(self) -> float:
-        """Throughput of all GPUs, in samples per second."""
-        return self.number("samples_per_second")
-
-    @property
     def seconds(self) -> float:
         """The time of an iteration, in seconds."""
         return self.time_s
@@ -125,8 +89,15 @@ class Prediction:
 
     @property
     def images_per_second(self) -> float:
-        """Throughput of all GPUs, in images per second."""
-        return self.samples_per_second
+        """Throughput of all GPUs, in images per second; nan where it is not defined."""
+        return self.number("samples_per_second")
+
+    def __getattr__(self, name: str) -> Any:
+        """Return one of `values` by its name, such as `low_s` or `fits_in_memory`."""
+        values = self.__dict__.get("values", {})
+        if name not in values:
+            raise AttributeError(f"a prediction has no {name!r}; its values are {', '.join(values)}")
+        return values[name]
 
     def __repr__(self) -> str:
         warned = f", warnings: {len(self.warnings)}" if self.warnings else ""
@@ -170,24 +141,21 @@ def predict_runs(
     found: dict[int, Prediction] = {}
     for part in _parts(formula, runs, training):
         answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
-        predictions = predictions_of(answers, setting_columns(part.runs) | _explained(part, answers, explain))
-        found |= dict(zip(part.places, predictions, strict=True))
+        said, values = answers.sentence_columns(), _listed(answers.published())
+        columns = _listed(_settings(part.runs)) | said | _explained(part, answers, explain)
+        for row, place in enumerate(part.places):
+            found[place] = Prediction(
+                **{name: column[row] for name, column in columns.items()},
+                values={name: column[row] for name, column in values.items()},
+                _answers=answers,
+                _row=row,
+            )
     return [found[row] for row in range(len(runs))]
 
 
-def predictions_of(answers: Answers, settings: Mapping[str, list[Any]]) -> list[Prediction]:
-    """Return the predictions that answers give; settings : those of `setting_columns`."""
-    columns = {**settings, **answers.sentence_columns()}
-    values = {name: list(map(_known, column.tolist())) for name, column in answers.published().items()}
-    return [
-        Prediction(
-            **{name: column[row] for name, column in columns.items()},
-            values={name: column[row] for name, column in values.items()},
-            _answers=answers,
-            _row=row,
-        )
-        for row in range(answers.count)
-    ]
+def _listed(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return columns as lists, None for a number that is not finite."""
+    return {name: list(map(_known, each.tolist())) for name, each in columns.items()}
 
 
 def _known(value: Any) -> Any:
@@ -229,8 +197,9 @@ def predicted_blocks(
         parts = []
         for part in _parts(formula, runs, training):
             answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
-            own = _settings(part.runs) | answers.published() | answers.sentence_columns()
-            parts.append(pd.DataFrame(own | _explained(part, answers, explain), index=list(part.places)))
+            said = answers.published() | answers.sentence_columns()
+            columns = _settings(part.runs) | said | _explained(part, answers, explain)
+            parts.append(pd.DataFrame(columns, index=list(part.places)))
         found = parts[0] if len(parts) == 1 else pd.concat(parts).sort_index()
         if by_speed:
             found = found.iloc[fastest_first(found["samples_per_second"].tolist())]
@@ -275,21 +244,15 @@ def run_seconds(formula: Formula, runs: RunTable, scaling: Formula | None = None
     """Return the times of runs, in seconds, (n_runs,); arguments and errors as for `predict_runs`."""
     found = np.empty(len(runs))
     for part in _parts(formula, runs):
-        check_predictable(part.formula)
         check_fits(part.formula, part.runs)
+        check_predictable(part.formula)
         single = formula_rows(part.formula, part.runs).predict(part.formula)
         found[part.places] = single + exchange_seconds(part.formula, part.runs, scaling, single)
     return found
 
 
-def setting_columns(runs: RunTable) -> dict[str, list[Any]]:
-    """Return the fields of `Prediction` that are columns of runs, by name, a value per run."""
-    found = {name: values.tolist() for name, values in _settings(runs).items()}
-    return found | {HOST_LAUNCH: list(map(_known, found[HOST_LAUNCH]))}
-
-
 def _settings(runs: RunTable) -> dict[str, Any]:
-    """Return the arrays of `setting_columns`, nan where the time of the host is not known."""
+    """Return the fields of `Prediction` that are columns of runs, by name, (n_runs,) each."""
     names = [field.name for field in fields(Prediction) if field.name in runs.frame]
     found = {name: runs.frame[name] for name in names}
     return {name: (each.astype(bool) if name in _FLAGS else each).array for name, each in found.items()}
@@ -309,15 +272,14 @@ def run_answers(
     others : gets the times on one GPU, in seconds, (n_runs,), and returns further quantities of the table of
     answers, such as prices, (n_runs,) each.
     """
-    check_predictable(formula)
     check_fits(formula, runs, measured_s)
+    check_predictable(formula)
     if measured_s is None:
         rows, spoken = formula_rows(formula, runs), formula
-        single, columns = rows.predict(formula), row_columns(formula, rows)
-        columns |= nearest_run_columns(formula, runs)
-        factors = interval_factors(formula, runs)
+        columns = nearest_run_columns(formula, runs)
+        single, factors = rows.predict(formula), interval_factors(formula, runs)
     else:
-        doubt = time_doubt(runs, measured_s)
+        doubt, rows = time_doubt(runs, measured_s), None
         single, spoken = np.full(len(runs), measured_s), covering(scaling, runs)
         columns = scaling_columns(spoken, runs) | {
             "doubt": np.full(len(runs), doubt),
@@ -332,7 +294,7 @@ def run_answers(
         "is_undefined": 1.0 - np.isfinite(single + added),
         "class_factor": factors,
         "has_interval": np.isfinite(factors).astype(float),
-        **run_facts(spoken, runs),
+        **run_facts(spoken, runs, rows),
     }
     if training is not None:
         columns |= training.columns(runs)

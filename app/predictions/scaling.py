@@ -117,19 +117,18 @@ def scaling_curve(
     exchange = (1 - hidden_share) * exchange_seconds(formula, runs, scaling, computing)
     latency = exchange - (1 - hidden_share) * _transfer(formula, runs, scaling, computing)
     seconds = computing + exchange
-    numbers = {
-        "time_s": seconds,
-        "computing_s": computing,
-        "transfer_s": exchange - latency,
-        "latency_s": latency,
-        "speed_up": runs.frame["n_gpus"].to_numpy() * (seconds[0] / seconds),
-    }
-    texts = {name: runs.frame[name].astype(str).tolist() for name in ("link", "network")}
-    columns = {name: values.tolist() for name, values in numbers.items()} | texts
-    columns["warnings"] = run_answers(formula, runs, scaling).sentences(WARNING)
+    columns = (
+        seconds.tolist(),
+        computing.tolist(),
+        (exchange - latency).tolist(),
+        latency.tolist(),
+        (runs.frame["n_gpus"].to_numpy() * (seconds[0] / seconds)).tolist(),
+        *(runs.frame[name].astype(str).tolist() for name in ("link", "network")),
+        run_answers(formula, runs, scaling).sentences(WARNING),
+    )
     return tuple(
-        ScalingPoint(n_gpus, n_nodes, batch, **{name: values[row] for name, values in columns.items()})
-        for row, (n_gpus, n_nodes) in enumerate(counts)
+        ScalingPoint(n_gpus, n_nodes, batch, *values)
+        for (n_gpus, n_nodes), *values in zip(counts, *columns, strict=True)
     )
 
 
@@ -137,18 +136,11 @@ def _transfer(formula: Formula, runs: RunTable, scaling: Formula | None, computi
     """The all-reduce without its latency, in seconds, (n_runs,); computing : time on one GPU, (n_runs,)."""
     if handling(formula).covers_multi_gpu:
         return np.zeros(len(runs))
-    textbook = transfer_seconds(runs)
+    without = substitute(written_out(FEATURES, EXCHANGE), dict.fromkeys(_LATENCIES, Constant(0.0)))
+    names = variables(without)
+    textbook = evaluate(without, dict(zip(names, runs.matrix(names).T, strict=True)))[0]
     covered = scaled_runs(scaling, runs)
     if scaling is None or not covered.any():
         return textbook
     added = np.maximum(scaled_seconds(scaling, runs, computing, _CALLS) - computing, 0.0)
     return np.where(covered, added, textbook)
-
-
-def transfer_seconds(runs: RunTable) -> np.ndarray:
-    """Return what the all-reduce of each run would take without latency, seconds, shape (n_runs,)."""
-    whole = written_out(FEATURES, EXCHANGE)
-    without = substitute(whole, {name: Constant(0.0) for name in _LATENCIES})
-    names = variables(without)
-    columns = dict(zip(names, runs.matrix(names).T, strict=True))
-    return evaluate(without, columns)[0]

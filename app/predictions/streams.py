@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.answer import WARNING
@@ -20,30 +21,23 @@ from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.errors import check_name
 from trainlaw.formulas.scopes import LAYER
 
-PHASES = ("training", "forward")
 EVENT_S = 5e-6  # recording an event on one stream and waiting for it on another; recalled order of magnitude
-MOST_STREAMS = (
-    128  # concurrent kernels of a GPU: CUDA C++ Programming Guide, compute capability 7.0 and newer
-)
+# Concurrent kernels of a GPU: CUDA C++ Programming Guide, compute capability 7.0 and newer.
+MOST_STREAMS = 128
 _TRAINING_PASSES = 3  # forward, gradient of the input, gradient of the weights
 
 
-@dataclass(frozen=True)
-class LayerTask:
+class LayerTask(NamedTuple):
     """One task of a schedule: a layer of the CNN, forward or backward."""
 
     layer: str
     kind: str
     group: str
-    backward: bool
+    backward: bool = False
 
     @property
     def name(self) -> str:
-        """Name of the task.
-
-        >>> LayerTask("conv1", "conv", "convolution", True).name
-        'conv1, backward'
-        """
+        """Name of the task."""
         return f"{self.layer}, backward" if self.backward else self.layer
 
 
@@ -91,7 +85,7 @@ def plan_streams(
     >>> round(plan.chosen.speed_up, 9), plan.critical == tuple(range(len(plan.layers)))
     (1.0, True)
     """
-    check_name("phase", phase, PHASES)
+    check_name("phase", phase, ("training", "forward"))
     if not 1 <= streams <= MOST_STREAMS:
         raise InputError(f"expected 1 to {MOST_STREAMS} streams, got {streams}")
     formula = formula or load_formula(LAYER_FORMULA)
@@ -121,13 +115,12 @@ def layer_tasks(
     shares = device_shares(cnn, gpu, batch)
     if not (shares > 0).all():
         raise InputError(f"the number of multiprocessors of {gpu.gpu} is not known, nor the share of a layer")
-    kinds = [(layer.name, layer.kind, layer.group) for layer in cnn.layers]
-    layers = [LayerTask(*kind, backward=False) for kind in kinds]
+    layers = [LayerTask(layer.name, layer.kind, layer.group) for layer in cnn.layers]
     waits_for = [layer.inputs for layer in cnn.layers]
     seconds, demands = forward.tolist(), shares.tolist()
     if phase == "training":
-        backward = [place for place in reversed(range(len(kinds))) if cnn.layers[place].inputs]
-        layers += [LayerTask(*kinds[place], backward=True) for place in backward]
+        backward = [place for place in reversed(range(len(layers))) if cnn.layers[place].inputs]
+        layers += [layers[place]._replace(backward=True) for place in backward]
         seconds += [max(float(training[place] - forward[place]), 0.0) for place in backward]
         demands += [float(shares[place]) for place in backward]
         waits_for += _backward_edges(cnn, backward)

@@ -90,9 +90,6 @@ class PlanOptions:
     rented: tuple[Instance, ...] = ()
 
 
-DEFAULT_OPTIONS = PlanOptions()
-
-
 @dataclass(frozen=True)
 class TrainingPlans:
     """Plans of a training, the best first, those on GPUs of measured generations before all others.
@@ -150,7 +147,7 @@ def plan_training(
     *,
     gpus: Iterable[Gpu],
     catalog: GpuCatalog,
-    options: PlanOptions = DEFAULT_OPTIONS,
+    options: PlanOptions,
     prices: Prices | None = None,
     ranked_by: str = "",
 ) -> TrainingPlans:

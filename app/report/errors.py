@@ -46,7 +46,7 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
         return None
     level = "generation" if "generation" in outcome.result.predictions else BY_GPU
     hues = _hues(outcome.result.predictions, level)
-    groups = _point_groups(outcome, level, hues)
+    groups = _grouped(outcome.result.predictions, OURS, level, hues, outcome.columns)
     by_gpu = _with_intervals(outcome, errors.lines[BY_GPU], BY_GPU, BY_CNN)
     by_cnn = _with_intervals(outcome, errors.lines[BY_CNN], BY_CNN, BY_GPU)
     drawn = names[: len(_COLOURS)]
@@ -87,11 +87,6 @@ def member_points(few: StudyFront, row: FrontRow) -> list[plots.PointGroup]:
     return _grouped(predictions, column, level, _hues(predictions, level), {})
 
 
-def _point_groups(outcome: StudyOutcome, level: str, hues: Mapping[str, int]) -> list[plots.PointGroup]:
-    """Held-out runs by a label, the most numerous first: small groups are drawn over them."""
-    return _grouped(outcome.result.predictions, OURS, level, hues, outcome.columns)
-
-
 def _grouped(
     predictions: pd.DataFrame,
     column: str,
@@ -99,6 +94,7 @@ def _grouped(
     hues: Mapping[str, int],
     features: Mapping[str, np.ndarray],
 ) -> list[plots.PointGroup]:
+    """Held-out runs by a label, the most numerous first: small groups are drawn over them."""
     groups = []
     for name, part in predictions.groupby(level, sort=True):
         rows = part["row"].to_numpy()

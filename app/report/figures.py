@@ -23,7 +23,8 @@ _HUE = re.compile(r'style="--hue:(\d+)"')
 def write_figures(outcome: StudyOutcome, folder: Path) -> str:
     """Write figures and tables of a finished study into `folder`; return what was written, in one line."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawings, tables = _drawings(outcome), _tables(outcome)
+    errors = reported_errors(outcome, carried_errors(outcome.formula))
+    drawings, tables = _drawings(outcome, errors), _tables(outcome, errors)
     style = paper_style()
     converter = importlib.util.find_spec("cairosvg") and importlib.import_module("cairosvg")
     for name, drawing in drawings.items():
@@ -46,8 +47,7 @@ def paper_style() -> str:
     return re.sub(r"var\((--[\w-]+)\)", lambda found: values.get(found[1], "0"), rules)
 
 
-def _drawings(outcome: StudyOutcome) -> dict[str, str]:
-    errors = reported_errors(outcome, carried_errors(outcome.formula))
+def _drawings(outcome: StudyOutcome, errors: Mapping[str, object] | None) -> dict[str, str]:
     found: dict[str, str] = {}
     if outcome.few is not None:
         found["front"] = front_plot(outcome.few.rows)
@@ -58,13 +58,12 @@ def _drawings(outcome: StudyOutcome) -> dict[str, str]:
     return found
 
 
-def _tables(outcome: StudyOutcome) -> Mapping[str, tuple[Table, Table]]:
+def _tables(outcome: StudyOutcome, errors: Mapping[str, object] | None) -> Mapping[str, tuple[Table, Table]]:
     """Tables by name: with all digits for CSV, and as readers see them for LaTeX."""
     found: dict[str, tuple[Table, Table]] = {}
     if outcome.few is not None:
         found["front"] = front_csv(outcome.few.rows), front_table(outcome.few.rows)
         found["support"] = (support_table(outcome.few.support),) * 2
-    errors = reported_errors(outcome, carried_errors(outcome.formula))
     for name, key in (("gpu-errors", "by_gpu"), ("architecture-errors", "by_cnn")):
         table = None if errors is None else errors[key]
         found |= {name: (table, table)} if isinstance(table, Table) else {}

@@ -42,7 +42,8 @@ def predicted_against_measured(groups: Sequence[PointGroup], label: str = "predi
     times = [value for group in groups for value in (*group.measured, *group.predicted) if value > 0]
     low, high = min(times) / 1.15, max(times) * 1.15
     across, up = svg.LogAxis(low, high, 60, 390), svg.LogAxis(low, high, 348, 10)
-    parts = [*_log_grid(across, up), svg.line(across(low), up(low), across(high), up(high), "diagonal")]
+    diagonal = svg.line(across(low), up(low), across(high), up(high), "diagonal")
+    parts = [*_grid(across, up, across.ticks()), diagonal]
     # Lines of constant relative error are parallel to the diagonal on log axes.
     for factor in (1.25, 0.75):
         end = min(high, high / factor)
@@ -62,13 +63,7 @@ def predicted_from_zero(groups: Sequence[PointGroup]) -> str:
     """Return predicted against measured times as SVG with linear axes from zero; arguments as above."""
     most = 1.05 * max(value for group in groups for value in (*group.measured, *group.predicted))
     across, up = svg.LinearAxis(0, most, 60, 390), svg.LinearAxis(0, most, 348, 10)
-    parts = []
-    for tick in across.ticks(4):
-        parts.append(svg.line(across(tick), 348, across(tick), 10, "grid"))
-        parts.append(svg.text(across(tick), 362, show_seconds(tick), "middle", "tick"))
-        parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))
-        parts.append(svg.text(56, up(tick) + 3.5, show_seconds(tick), "end", "tick"))
-    parts.append(svg.line(60, 348, 390, 10, "diagonal"))
+    parts = [*_grid(across, up, across.ticks(4)), svg.line(60, 348, 390, 10, "diagonal")]
     for group in groups:
         points = zip(group.measured, group.predicted, strict=True)
         # A dot per place: a pixel shows no more.
@@ -86,9 +81,12 @@ def _titles(label: str) -> list[str]:
     ]
 
 
-def _log_grid(across: svg.LogAxis, up: svg.LogAxis) -> list[str]:
+def _grid(
+    across: svg.LogAxis | svg.LinearAxis, up: svg.LogAxis | svg.LinearAxis, ticks: Sequence[float]
+) -> list[str]:
+    """Lines and texts at the same times, in s, on both axes."""
     parts = []
-    for tick in across.ticks():
+    for tick in ticks:
         parts.append(svg.line(across(tick), up.start, across(tick), up.end, "grid"))
         parts.append(svg.text(across(tick), up.start + 14, show_seconds(tick), "middle", "tick"))
         parts.append(svg.line(across.start, up(tick), across.end, up(tick), "grid"))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from trainlaw.app.models.stated_error import evolution_sentence
@@ -21,23 +20,12 @@ _BEST_THERE: tuple[str | TableColumn, ...] = ("best there, %", TableColumn("whic
 _READABLE = {"channels_last": "channels last", "unknown": "layout not recorded", "nchw": "NCHW"}
 
 
-@dataclass(frozen=True)
-class Story:
-    """The first page of the report: sentences, and tables by title."""
-
-    sentence: str
-    lead: str
-    evolution: str
-    classes: Sequence[tuple[str, Table]]
-    worst: Sequence[tuple[str, Table]]
-
-
-def story_of(result: StudyResult, errors: CarriedErrors) -> Story | None:
-    """Return what the report says first, from errors of a formula; None where no fold was finished."""
+def story_of(result: StudyResult, errors: CarriedErrors) -> dict[str, object] | None:
+    """Return what the report says first, sentences and tables by title; None where no fold was finished."""
     if not errors.estimators:
         return None
     levels = [(level, errors.lines[level]) for level in STORED_LEVELS]
-    return Story(
+    return dict(
         sentence=_error_sentence(errors),
         lead=lead_sentence(errors),
         evolution=evolution_sentence(errors),

@@ -181,10 +181,11 @@ class SheetWriter:
         if is_open:
             self.plan.open_lists.add((row, column))
 
-    def heads(self, row: int, titles: Sequence[str], style: str = "head_right", column: int = 0) -> None:
-        """Write the titles of columns; the first one is aligned to the left."""
-        for offset, title in enumerate(titles):
-            self.text(row, column + offset, title, style if offset else "head")
+    def heads(self, row: int, titles: Sequence[str], of_texts: Sequence[str] = ()) -> None:
+        """Write the titles of columns; the first one and those `of_texts` are aligned to the left."""
+        for column, title in enumerate(titles):
+            style = "head_unit" if title in of_texts else "head_right"
+            self.text(row, column, title, style if column else "head")
 
     def table(self, row: int, table: Table) -> int:
         """Write a table of plain values from the first column on; return the next free row."""

@@ -144,12 +144,8 @@ def _write_cell(sheet: Worksheet, row: int, column: int, cell: PlannedCell, styl
         # A formula without a stored value would show as 0 in programs that do not calculate.
         undefined = isinstance(cell.value, float) and not math.isfinite(cell.value)
         sheet.write_formula(row, column, f"={cell.formula}", style, "#NUM!" if undefined else cell.value)
-    elif cell.value is None:
-        sheet.write_blank(row, column, None, style)
-    elif isinstance(cell.value, str):
-        sheet.write_string(row, column, cell.value, style)
     else:
-        sheet.write_number(row, column, cell.value, style)
+        sheet.write(row, column, cell.value, style)
 
 
 def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:

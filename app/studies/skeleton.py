@@ -95,7 +95,7 @@ class Skeleton:
     template: Expression
     target: FeatureSpec = TARGET
     scope: str = RUN
-    loss_width: float = 0.35
+    loss_width: float = 0.2  # the deviation of the residuals themselves, from their quantiles
     prior_weight: float = 1e-3
     is_balanced: bool = True
     base: str = ""
@@ -200,8 +200,8 @@ class LawFit(FormulaFit):
         cells = np.char.add(groups.astype(str), divisions["cnn_base"].to_numpy(dtype=str))
         rows = rows_drawn(cells, RUNS_PER_CELL)
         weights = class_weights(X.iloc[rows]) * group_weights(cells[rows])
-        classes = X[list(CLASS_FEATURES)].iloc[rows].astype(str).agg("|".join, axis=1)
-        few = rows_drawn(np.char.add(cells[rows], classes.to_numpy(dtype=str)), COMPARED_PER_CELL)
+        classes = np.unique(X[list(CLASS_FEATURES)].iloc[rows], axis=0, return_inverse=True)[1]
+        few = rows_drawn(np.char.add(cells[rows], classes.astype(str)), COMPARED_PER_CELL)
         return TrainingRows(X.iloc[rows], y[rows], groups[rows], weights, few)
 
     def completed(self, formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:

@@ -15,11 +15,11 @@ from trainlaw.app.suggest.options import SuggestOptions
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
 from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.app.text.tables import Table, terminal_width
-from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable, configuration
+from trainlaw.datasets import CnnCounts, GpuCatalog, RunTable
 from trainlaw.datasets.cnns.zoo import zoo_names
 from trainlaw.datasets.hardware.possible import has_precision
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
-from trainlaw.datasets.measurements.runs import PLAN_NOTES
+from trainlaw.datasets.measurements.runs import PLAN_NOTES, Setup, configuration_row, unmeasured_runs
 from trainlaw.datasets.tables.joins import Facts
 from trainlaw.formulas import InputError
 
@@ -31,13 +31,12 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, no
     """Return the suggested measurements and their reasons as a table; note : a line about the pool."""
     rows = [[number, *_cells(member, pool)] for number, member in enumerate(found.members, start=1)]
     header = ["", "CNN", "batch", "px", "GPU", "time", "cost", "represents", "uncertain", "disagree"]
-    if any(member.new for member in found.members):
-        header.append("new range")
-    else:
-        rows = [row[:-1] for row in rows]
+    numbered = enumerate(found.members, start=1)
+    ranges = [f"{number}: {_new_ranges(member)}" for number, member in numbered if member.new]
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
     prose = (
+        *([f"outside the measured ranges: {'; '.join(ranges)}"] if ranges else []),
         f"together: distance of the pool to what is measured {_less(found.represented)}, variance of its "
         f"predicted times {_less(found.removed)}, ranges of the features covered {before} -> {after} %, "
         f"{cost} of iterations",
@@ -65,7 +64,6 @@ def _cells(member: Suggestion, pool: RunTable) -> list[object]:
         show_seconds(member.predicted_s),
         show_seconds(member.cost_s),
         *(f"{show_percent(100 * share)} %" for share in shares),
-        _new_ranges(member) or "-",
     ]
 
 
@@ -125,16 +123,11 @@ def cnn_pool(
     counts = [known for name in known_names for known in _at_sizes(name, inputs, bool(cnns))]
     if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
         raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(counts) * len(batches):,}")
-    frames = []
+    rows, setup = [], Setup(precision)
     for number, known in enumerate(counts):
         on_step(f"configurations of {known.cnn}", number / len(counts))
-        frames += [
-            configuration(cnn=known, gpu=target, batch_per_gpu=batch, precision=precision, gpus=gpus).frame
-            for batch, target in product(batches, targets)
-        ]
-    for target in targets:
-        gpus = gpus.with_gpu(target) if target not in gpus.gpus else gpus
-    return RunTable("configurations", pd.concat(frames, ignore_index=True), Facts(gpus, tuple(counts)))
+        rows += [configuration_row(known, *where, setup) for where in product(targets, batches)]
+    return unmeasured_runs("configurations", rows, Facts(gpus.with_gpus(targets), tuple(counts)))
 
 
 def _at_sizes(name: str, inputs: Sequence[int], asked: bool) -> list[CnnCounts]:

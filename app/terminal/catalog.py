@@ -28,6 +28,19 @@ _CACHES = ("l1_bytes_per_sm", "l2_bytes", "last_level_cache_bytes")
 _MEMORY_BATCHES = (1, 32, 256)  # the least, a common and a large batch
 
 
+_LISTED = (("memory_bytes", "B"), ("peak_fp32_flop_per_s", "FLOP/s"), ("bandwidth_byte_per_s", "B/s"))
+
+
+def gpus_text(gpus: Iterable[Gpu]) -> str:
+    """Return the main specifications of GPUs, a line each."""
+    rows = [
+        [gpu.gpu, gpu.chip or "-", gpu.generation or "-"]
+        + [known_with_prefix(getattr(gpu, name), unit, 3) for name, unit in _LISTED]
+        for gpu in gpus
+    ]
+    return Table.of(["GPU", "chip", "generation", "memory", "peak fp32", "bandwidth"], rows).text()
+
+
 def gpu_text(gpu: Gpu) -> str:
     """Return all specifications of a GPU, one per line: name, value with unit, source of that value."""
     units = {column.name: column.unit for column in GPU_COLUMNS}
@@ -62,19 +75,11 @@ def template_columns() -> tuple[Column, ...]:
 def template_guide() -> str:
     """Return what each column of a file of GPUs is, with an example that has a unit."""
     of_law = study_specifications()
-    rows = [
-        [
-            column.name,
-            "needed"
-            if column.default is None
-            else "built-in formula"
-            if column.name in of_law
-            else "optional",
-            "6 MB" if column.name in _CACHES else _EXAMPLES.get(column.unit, ""),
-            column.meaning,
-        ]
-        for column in template_columns()
-    ]
+    rows = []
+    for column in template_columns():
+        optional = "built-in formula" if column.name in of_law else "optional"
+        example = "6 MB" if column.name in _CACHES else _EXAMPLES.get(column.unit, "")
+        rows.append([column.name, "needed" if column.default is None else optional, example, column.meaning])
     return Table.of(["column", "for", "such as", "meaning"], rows).text()
 
 
@@ -254,15 +259,10 @@ def listed_cnns(query: CnnQuery) -> pd.DataFrame:
 
 def _known_cnns() -> pd.DataFrame:
     columns = ["cnn", "cnn_base", "cnn_family", "input_size_px", "n_classes", "macs", "params"]
-    others = pd.DataFrame([_row(find_cnn_counts(name)) for name in dense_names()])
+    dense = map(find_cnn_counts, dense_names())
+    others = pd.DataFrame([{**vars(cnn), **cnn.counts} for cnn in dense])
     of_timm = (timm_table(later)[columns] for later in (False, True))
     return pd.concat([cnn_table()[columns], others[columns], *of_timm], ignore_index=True)
-
-
-def _row(known: CnnCounts) -> dict[str, object]:
-    names = {"cnn": known.cnn, "cnn_base": known.cnn_base, "cnn_family": known.cnn_family}
-    sizes = {"input_size_px": known.input_size_px, "n_classes": known.n_classes}
-    return {**names, **sizes, **known.counts}
 
 
 def _at_usual_sizes(table: pd.DataFrame) -> pd.DataFrame:

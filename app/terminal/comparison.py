@@ -17,7 +17,6 @@ from trainlaw.validate.result import CONFIGURATION, MEASURED, OURS
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
 _LAW = "law"
-_LABELS_END = MEASURED  # estimators are the columns after it
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,13 @@ def read_run(folder: Path) -> StoredRun:
             f"{folder}: expected a run folder with predictions.csv, as `trainlaw study` writes it"
         )
     rows = csv_rows(read_text(path, _MAX_PREDICTIONS_BYTES), path)
-    if (
-        len(rows) < 2
-        or not {"row", "split", MEASURED} <= set(rows[0])
-        or len({len(row) for row in rows}) != 1
-        or len(set(rows[0])) < len(rows[0])
-    ):
+    names = rows[0] if len(rows) > 1 and len(set(map(len, rows))) == 1 else []
+    if not {"row", "split", MEASURED} <= set(names) or len(set(names)) < len(names):
         raise InputError(
             f"{path}: expected rows of row, split, labels, {MEASURED} and one column per estimator, each once"
         )
-    table = pd.DataFrame(rows[1:], columns=rows[0])
-    estimators = tuple(rows[0][rows[0].index(_LABELS_END) + 1 :])
+    table = pd.DataFrame(rows[1:], columns=names)
+    estimators = tuple(names[names.index(MEASURED) + 1 :])  # the columns after the labels
     try:
         table["row"] = table["row"].astype(np.int64)
         for name in (MEASURED, *estimators):
@@ -85,11 +80,9 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
     names = [
         f"{run.folder.name}: {_title(name)}" for run, name in zip((first, second), estimators, strict=True)
     ]
-    verdict = (
-        ("the second is worse" if comparison.difference_percent > 0 else "the second is better")
-        if comparison.is_decided
-        else "the interval contains zero: undecided"
-    )
+    better = "better" if comparison.difference_percent <= 0 else "worse"
+    undecided = "the interval contains zero: undecided"
+    verdict = f"the second is {better}" if comparison.is_decided else undecided
     ends = f"{comparison.low_percent:+.2f} to {comparison.high_percent:+.2f}"
     interval = f"90 % interval {ends} (bootstrap over groups)"
     if len(comparison.by_group) == 1:

@@ -1,11 +1,11 @@
 """A formula as text: terms with their shares, symbols with units, errors next to those of the baselines."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from trainlaw.app.explain.forms import equivalent_forms, rounded_formula
-from trainlaw.app.explain.sensitivity import MORE, Trend, elasticities, proved_raw_trends, proved_trends
+from trainlaw.app.explain.sensitivity import MORE, elasticities, proved_raw_trends, proved_trends
 from trainlaw.app.explain.shares import term_times
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.custom_inputs import describe_custom
@@ -201,12 +201,10 @@ def inclusion_text(formula: Formula) -> list[str]:
     return ["what the data support, share of choices on resampled GPU groups:", wrapped_list(lines), ""]
 
 
-def _claims(trends: Sequence[Trend]) -> list[str]:
-    named = {claim: [row.name for row in trends if row.claim == claim] for claim in _CLAIMS}
+def _claims(trends: Mapping[str, str]) -> list[str]:
+    claims = ("never falls", "never rises")
+    named = {claim: [name for name, proved in trends.items() if proved == claim] for claim in claims}
     return [f"  the time {claim} with {', '.join(names)}" for claim, names in named.items() if names]
-
-
-_CLAIMS = ("never falls", "never rises")
 
 
 def symbols_text(formula: Formula) -> str:

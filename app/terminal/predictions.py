@@ -1,12 +1,14 @@
 """Predictions as text, CSV and JSON."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from trainlaw.app.answers.answer import FIRST_WARNINGS
 from trainlaw.app.answers.facts import settings_text
+from trainlaw.app.answers.fixed_rows import NO_INTERVAL
 from trainlaw.app.models.calibration import own_error
 from trainlaw.app.predictions.predict import Prediction, warnings_of
 from trainlaw.app.predictions.training import Training
@@ -20,6 +22,10 @@ from trainlaw.formulas import Formula
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import held_out_kind, overall_error
 from trainlaw.validate.result import OURS
+
+if TYPE_CHECKING:
+    # Its readers of profiles take a while to load.
+    from trainlaw.app.predictions.anchor import AnchorPrediction
 
 
 def formula_line(formula: Formula, origin: str, scaling_origin: str = "") -> str:
@@ -154,7 +160,7 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
     ]
     if training is not None:
         columns["training"] = [show_hours(row.number("training_h")) for row in predictions]
-    columns["images/s"] = [show_number(row.samples_per_second) for row in predictions]
+    columns["images/s"] = [show_number(row.images_per_second) for row in predictions]
     if any(notes := [_note(row) for row in predictions]):
         columns["notes"] = notes
     if shared.get("GPUs") == "1":
@@ -169,6 +175,34 @@ def _many(predictions: Sequence[Prediction], training: Training | None) -> list[
 
 def _note(row: Prediction) -> str:
     if row.fits_in_memory != FITS:
-        return row.fits_in_memory
+        return str(row.fits_in_memory)
     number = len(row.warnings)
     return "" if not number else "1 warning" if number == 1 else f"{number} warnings"
+
+
+def anchor_text(prediction: "AnchorPrediction", every_warning: bool = False) -> str:
+    """Return a prediction from a profile as a paragraph."""
+    what, low, high = prediction.workload, prediction.low_s, prediction.high_s
+    bounds = f"{100 * LEVEL:g} % interval {show_seconds_range(low, high)}" if low and high else ""
+    parts = [what.cnn or "profiled iteration"]
+    parts += [f"batch {what.batch}"] if what.batch else []
+    parts += [f"{what.pixels} px"] if what.pixels else []
+    error = prediction.error_percent
+    lines = [
+        f"{', '.join(parts)}, from {prediction.anchor} to {prediction.gpu}",
+        f"  on {prediction.anchor:<15} {show_seconds(prediction.anchor_time_s)}   ({prediction.step}; "
+        f"{prediction.profile})",
+        f"  on {prediction.gpu:<15} {show_seconds(prediction.time_s)}   ({bounds or NO_INTERVAL})",
+        *(f"  {line}" for line in warning_lines(prediction.warnings, every_warning)),
+        "",
+        f"formula: {prediction.formula}"
+        + (f"; held-out error {show_percent(error)} %" if isfinite(error) else ""),
+    ]
+    return fitted_lines("\n".join(lines))
+
+
+def anchor_json(prediction: "AnchorPrediction") -> str:
+    """Return a prediction from a profile as a JSON object: seconds; nan becomes null."""
+    plain = asdict(prediction) | {"interval_level": LEVEL}
+    plain["law"] = plain.pop("formula")  # programs that read this know it by its older name
+    return finite_json(plain)

@@ -1,28 +1,24 @@
 """Schedules on streams as text, CSV, JSON and Gantt chart (SVG)."""
 
 from collections import Counter
-from collections.abc import Mapping
-from math import isfinite
+from collections.abc import Mapping, Sequence
 
 from trainlaw.app.predictions.streams import StreamPlan
 from trainlaw.app.terminal.output import TABLES
 from trainlaw.app.terminal.predictions import formula_line, warning_lines
 from trainlaw.app.text import svg
-from trainlaw.app.text.numbers import show_percent, show_seconds, show_seconds_range
+from trainlaw.app.text.csv import columns_as_csv
+from trainlaw.app.text.numbers import show_seconds, show_seconds_range
 from trainlaw.app.text.tables import Table, finite_json, fitted_lines
 from trainlaw.formulas import Formula
-from trainlaw.validate.formula_errors import overall_error
-from trainlaw.validate.result import OURS
 
 _LONGEST = 10  # tasks of the critical path that are listed
 PUBLISHED = (
     "published: 1.30x on average over one stream, measured by Jin et al. (TurboDL, IEEE TC 70(4), 2021) on "
     "their CNNs and GPUs, for comparison only"
 )
-
-
 _LANES_LEFT, _LANES_RIGHT, _TOP, _LANE = 42.0, 394.0, 34.0, 20.0
-_GAP = 3.0
+_PITCH = _LANE + 3.0  # from lane to lane
 _LEAST_LABELLED = 26.0  # user units that a layer's name needs
 # Class of a layer by its group; all without one are "other".
 _CLASSES: Mapping[str, str] = TABLES["classes_of_groups"]
@@ -52,7 +48,7 @@ def plan_text(plan: StreamPlan, formula: Formula, origin: str, every_warning: bo
         *_critical_lines(plan),
         "",
         PUBLISHED,
-        "layer times: " + _stated(formula),
+        "times are those of layers alone; the shares of the GPU follow a rule and were not measured",
         *warning_lines(plan.warnings, every_warning),
     ]
     return fitted_lines("\n".join(lines))
@@ -78,37 +74,20 @@ def _critical_lines(plan: StreamPlan) -> list[str]:
     ]
 
 
-def _stated(formula: Formula) -> str:
-    error, median = (
-        overall_error(formula, OURS, metric) for metric in ("mape_percent", "median_ape_percent")
-    )
-    if not isfinite(error):
-        return "a formula without a stated error"
-    return (
-        f"a formula fitted to measured layers; its mean error for whole CNNs on held-out GPUs is "
-        f"{show_percent(error)} % (median {show_percent(median)} %); the shares of the GPU follow a rule "
-        "and were not measured"
-    )
-
-
 def plan_csv(plan: StreamPlan) -> str:
     """Return one line per task: layer, stream, start, time, share of the GPU, on the critical path or not."""
     schedule, critical = plan.chosen, set(plan.critical)
-    header = ["layer", "kind", "pass", "stream", "start_s", "time_s", "share_of_gpu", "on_critical_path"]
-    rows = [
-        [
-            layer.layer,
-            layer.kind,
-            "backward" if layer.backward else "forward",
-            schedule.stream[task] + 1,
-            schedule.start_s[task],
-            schedule.tasks.seconds[task],
-            schedule.tasks.demands[task],
-            int(task in critical),
-        ]
-        for task, layer in enumerate(plan.layers)
-    ]
-    return Table.of(header, rows).csv()
+    columns: dict[str, Sequence[object]] = {
+        "layer": [task.layer for task in plan.layers],
+        "kind": [task.kind for task in plan.layers],
+        "pass": ["backward" if task.backward else "forward" for task in plan.layers],
+        "stream": [stream + 1 for stream in schedule.stream],
+        "start_s": schedule.start_s,
+        "time_s": schedule.tasks.seconds,
+        "share_of_gpu": schedule.tasks.demands,
+        "on_critical_path": [int(task in critical) for task in range(len(plan.layers))],
+    }
+    return columns_as_csv(columns)
 
 
 def plan_json(plan: StreamPlan) -> str:
@@ -133,32 +112,25 @@ def gantt_svg(plan: StreamPlan) -> str:
     the critical path are underlined in black.
     """
     schedule, critical = plan.chosen, set(plan.critical)
-    bottom = _TOP + schedule.streams * (_LANE + _GAP)
+    bottom = _TOP + schedule.streams * _PITCH
     across = svg.LinearAxis(0.0, max(schedule.makespan_s, 1e-12), _LANES_LEFT, _LANES_RIGHT)
-    parts = [svg.text(_LANES_LEFT, 12, _title(plan)), *_legend(24)]
-    for stream in range(schedule.streams):
-        top = _TOP + stream * (_LANE + _GAP)
-        parts.append(
-            svg.box((_LANES_LEFT, top), (_LANES_RIGHT - _LANES_LEFT, _LANE), "lane", f"stream {stream + 1}")
-        )
-        parts.append(svg.text(_LANES_LEFT - 4, top + 13, f"stream {stream + 1}", "end", "tick"))
-    for task in range(len(plan.layers)):
-        parts += _task(plan, task, across, task in critical)
-    for tick in across.ticks(6):
-        parts.append(svg.line(across(tick), _TOP, across(tick), bottom, "grid"))
-        parts.append(
-            svg.text(across(tick), bottom + 9, show_seconds(tick) if tick else "0", "middle", "tick")
-        )
-    drawing = svg.drawing(bottom + 16, parts, f"Gantt chart: {_title(plan)}")
-    return svg.standalone(drawing, TABLES["styles"]["gantt"])
-
-
-def _title(plan: StreamPlan) -> str:
-    schedule = plan.chosen
-    return (
+    title = (
         f"{plan.cnn}, batch {plan.batch}, {plan.phase}, {plan.gpu}: {show_seconds(schedule.makespan_s)} on "
         f"{schedule.streams} streams, {schedule.speed_up:.3f}x"
     )
+    parts = [svg.text(_LANES_LEFT, 12, title), *_legend(24)]
+    for stream in range(schedule.streams):
+        top, name = _TOP + stream * _PITCH, f"stream {stream + 1}"
+        parts.append(svg.box((_LANES_LEFT, top), (_LANES_RIGHT - _LANES_LEFT, _LANE), "lane", name))
+        parts.append(svg.text(_LANES_LEFT - 4, top + 13, name, "end", "tick"))
+    for task in range(len(plan.layers)):
+        parts += _task(plan, task, across, task in critical)
+    for tick in across.ticks(6):
+        shown = show_seconds(tick) if tick else "0"
+        parts.append(svg.line(across(tick), _TOP, across(tick), bottom, "grid"))
+        parts.append(svg.text(across(tick), bottom + 9, shown, "middle", "tick"))
+    drawing = svg.drawing(bottom + 16, parts, f"Gantt chart: {title}")
+    return svg.standalone(drawing, TABLES["styles"]["gantt"])
 
 
 def _legend(height: float) -> list[str]:
@@ -177,7 +149,7 @@ def _task(plan: StreamPlan, task: int, across: svg.LinearAxis, critical: bool) -
     if not seconds:
         return []
     left, width = across(start), across(start + seconds) - across(start)
-    top = _TOP + schedule.stream[task] * (_LANE + _GAP)
+    top = _TOP + schedule.stream[task] * _PITCH
     kind = _CLASSES.get(layer.group, _CLASSES["other"])
     classes = f"{kind} back" if layer.backward else kind
     share = f"{100 * schedule.tasks.demands[task]:.0f} % of the GPU"

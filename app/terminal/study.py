@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
-from trainlaw.app.models.front import FrontRow, front_table
+from trainlaw.app.models.front import front_table
 from trainlaw.app.models.scopes import takes_runs
 from trainlaw.app.models.stated_error import evolution_sentence, headline
 from trainlaw.app.studies.kinds import STUDY_KINDS
@@ -34,9 +34,13 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
         parts += [overall_errors_text(outcome.formula), lead_sentence(carried_errors(outcome.formula))]
         evolution = evolution_sentence(carried_errors(outcome.formula))
         parts += [evolution] if evolution else []
-        parts += [front_text(outcome.few.rows), ""] if outcome.few else []
+        if outcome.few:
+            table = front_table(outcome.few.rows).text(indent="  ")
+            parts += [f"held-out error by number of constants, mean over GPU groups\n{table}", ""]
         parts += [*class_errors(outcome.formula, _CLASSES), worst_text(outcome.formula)]
-        parts += [levels_text(outcome.levels)] if outcome.levels else []
+        if outcome.levels:
+            table = levels_table([level for level in outcome.levels if level.n_groups]).text(indent="  ")
+            parts += [f"error by calibration level, mean over GPU groups\n{table}"]
         parts += [headline(outcome.formula), coverage_text(outcome.formula)]
     for name, matrix in outcome.matrices.items():
         parts += ["", matrix_text(matrix, name)]
@@ -49,18 +53,6 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
     parts += ["", written, *([more] if more else [])]
     # A command stays in one line, to be copied.
     return fitted_lines("\n".join(parts)) + "\n" + _next_step(outcome, str(folder))
-
-
-def front_text(rows: Sequence[FrontRow]) -> str:
-    """Return the errors by number of constants, next to those of the controls."""
-    table = front_table(rows).text(indent="  ")
-    return f"held-out error by number of constants, mean over GPU groups\n{table}"
-
-
-def levels_text(levels: Sequence[LevelError]) -> str:
-    """Return the error of the evolved formula by what is known about the target GPU."""
-    table = levels_table([level for level in levels if level.n_groups]).text(indent="  ")
-    return f"error by calibration level, mean over GPU groups\n{table}"
 
 
 def levels_table(levels: Sequence[LevelError]) -> Table:

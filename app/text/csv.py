@@ -18,16 +18,20 @@ def inert(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
 
 
-def rows_as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def rows_as_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV text with a header; texts that start like a formula get an apostrophe.
 
     >>> rows_as_csv(["name", "time_s"], [["=x", 0.5]])
     "name,time_s\\n'=x,0.5\\n"
     """
+    return _written(header, (map(inert, row) for row in rows))
+
+
+def _written(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(list(map(inert, header)))
-    writer.writerows([inert(cell) for cell in row] for row in rows)
+    writer.writerow(map(inert, header))
+    writer.writerows(rows)
     return buffer.getvalue()
 
 
@@ -39,11 +43,7 @@ def columns_as_csv(columns: Mapping[str, Sequence[object]]) -> str:
     >>> columns_as_csv({"name": ["=x", "y"], "fits": [True, False], "notes": [(), ("a", "b")]})
     "name,fits,notes\\n'=x,1,\\ny,0,a; b\\n"
     """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(list(map(inert, columns)))
-    writer.writerows(zip(*map(_csv_cells, columns.values()), strict=True))
-    return buffer.getvalue()
+    return _written(columns, zip(*map(_csv_cells, columns.values()), strict=True))
 
 
 def _csv_cells(values: Sequence[object]) -> Sequence[object]:

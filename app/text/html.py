@@ -11,7 +11,7 @@ from trainlaw.app.text.tables import CSS_CLASSES
 
 def render(template: str, **values: object) -> str:
     """Return a template filled with values; a name that is missing raises `jinja2.UndefinedError`."""
-    return _environment().get_template(template).render(**values)
+    return environment().get_template(template).render(**values)
 
 
 def template_text(name: str) -> str:
@@ -30,15 +30,17 @@ def content_hash(text: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    # Always escaped: the suffix of a template must not decide about safety.
-    environment = Environment(
+def environment(is_html: bool = True) -> Environment:
+    """Return the environment of the templates of pages, or of programs, in which nothing is escaped."""
+    # Always escaped in pages: the suffix of a template must not decide about safety.
+    found = Environment(
         loader=FunctionLoader(template_text),
-        autoescape=True,
+        autoescape=is_html,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=not is_html,
     )
-    environment.filters["content_hash"] = content_hash
-    environment.globals["CSS_CLASSES"] = CSS_CLASSES
-    return environment
+    found.filters["content_hash"] = content_hash
+    found.globals["CSS_CLASSES"] = CSS_CLASSES
+    return found

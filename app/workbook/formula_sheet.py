@@ -1,6 +1,6 @@
 """The sheet Formula: terms, constants, symbols, base columns, and the table of answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -40,6 +40,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 UNKNOWN = "not known"
 BY_SCALING = "by the scaling formula (trainlaw show multi); other algorithms: textbook"
+_OF_TEXTS = ("unit", "meaning", "occurs in")
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
 # Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
 INSTEAD = {
@@ -71,8 +72,7 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> i
     A term inside a maximum counts as 0 where another side is larger. counts : cell formulas that are true
     where all base columns and features are known. Returns the next free row.
     """
-    sheet.heads(2, ["term", "time, s", "share of the time", "meaning"])
-    sheet.text(2, 3, "meaning", "head_unit")
+    sheet.heads(2, ["term", "time, s", "share of the time", "meaning"], _OF_TEXTS)
     helpers = _Helpers(model)
     first = 3
     for row, (part, value) in enumerate(zip(model.parts, model.term_seconds, strict=True), start=first):
@@ -179,9 +179,7 @@ def _description(formula: Formula, term: Expression) -> str:
 
 def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     sheet.text(row, 0, "Constants (change the yellow cells)", "section")
-    sheet.heads(row + 1, ["name", "value", "unit", "occurs in"])
-    sheet.text(row + 1, 2, "unit", "head_unit")
-    sheet.text(row + 1, 3, "occurs in", "head_unit")
+    sheet.heads(row + 1, ["name", "value", "unit", "occurs in"], _OF_TEXTS)
     units = {constant.name: unit_text(constant.unit) for constant in model.constants}
     for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
         inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
@@ -208,7 +206,7 @@ def unit_text(unit: object) -> str:
 def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     """Write features with value, unit, training range and meaning; return the check that all are known."""
     sheet.text(row, 0, "Symbols of the formula", "section")
-    symbol_heads(sheet, row + 1)
+    sheet.heads(row + 1, _SYMBOL_HEADS, _OF_TEXTS)
     first, names = row + 2, cell_names(model.base_columns)
     for line, (name, form) in enumerate(model.features.items(), start=first):
         spec = FEATURES[name].spec
@@ -230,13 +228,6 @@ def meaning(spec: FeatureSpec, form: Expression) -> str:
     return spec.meaning if written == spec.name else f"{spec.meaning}; computed as {written}"
 
 
-def symbol_heads(sheet: SheetWriter, row: int, titles: Sequence[str] = _SYMBOL_HEADS) -> None:
-    """Write the titles of a table of symbols."""
-    for column, title in enumerate(titles):
-        style = "head" if column == 0 else "head_unit" if title in ("unit", "meaning") else "head_right"
-        sheet.text(row, column, title, style)
-
-
 def _range(sheet: SheetWriter, row: int, ends: tuple[float, float] | None, value: float, style: str) -> None:
     if ends is None:
         return
@@ -250,7 +241,7 @@ def _range(sheet: SheetWriter, row: int, ends: tuple[float, float] | None, value
 def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
     """Write the base columns of the configuration; return the cell formula that is true if all are known."""
     sheet.text(row, 0, "Base columns of the chosen GPU, CNN and configuration", "section")
-    symbol_heads(sheet, row + 1)
+    sheet.heads(row + 1, _SYMBOL_HEADS, _OF_TEXTS)
     for line, name in enumerate(model.base_columns, start=row + 2):
         spec = FEATURES[name].spec if name in FEATURES else None
         style = "seconds" if spec and str(spec.unit) == "s" else "amount"

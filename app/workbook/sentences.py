@@ -72,7 +72,7 @@ def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
     lines = _lines(model, given)
     found = evaluated(lines, {name: np.array([value]) for name, (_, value) in given.items()}, 1)
     sheet.text(row, 0, "Sentences about this prediction, and the quantities that decide on them", "section")
-    sheet.heads(row + 1, _HEADS, "head_unit")
+    sheet.heads(row + 1, _HEADS, _HEADS)
     row += 2
     places: dict[str, str] = {}
     for name, (formula, value) in given.items():

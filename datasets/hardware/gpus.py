@@ -157,6 +157,11 @@ class Gpu:
         return float(self.vendor == "AMD")
 
     @property
+    def is_other_maker(self) -> float:
+        """1 for a GPU of a known maker other than NVIDIA; 0 for others."""
+        return float(self.vendor not in ("", "NVIDIA"))
+
+    @property
     def is_other_vendor(self) -> float:
         """1 for a GPU of a known maker other than NVIDIA and AMD, as Intel and Apple; 0 for others."""
         return float(self.vendor not in ("", "NVIDIA", "AMD"))
@@ -234,7 +239,7 @@ GPU_COLUMNS = shipped_schema("gpus")
 #: Numbers that the table of GPUs states.
 STATED_NUMBERS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
 #: All numbers that features may use.
-NUMBER_COLUMNS = (*STATED_NUMBERS, "is_amd", "is_other_vendor", "usual_launch_s")
+NUMBER_COLUMNS = (*STATED_NUMBERS, "is_amd", "is_other_maker", "is_other_vendor", "usual_launch_s")
 TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)
 # Columns with a source: not the names, the sources themselves and the remarks.
 FACT_COLUMNS = tuple(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts, keyed_cnn_counts
-from trainlaw.datasets.cnns.names import cnn_key
+from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.files.checks import MAX_FAULTS, known_names, typed_frame, value_faults
 from trainlaw.datasets.files.columns import Column
 from trainlaw.datasets.files.faults import Fault, merged_faults, refuse
@@ -115,7 +115,7 @@ def _precisions(runs: pd.DataFrame, gpus: GpuCatalog) -> pd.Series:
 def _cnn_name(text: str, is_pooled: bool) -> str:
     """Return the canonical name of a CNN; runs that are not pooled may name one without counts."""
     try:
-        return cnn_key(text)
+        return cnn_name(text)
     except UnknownNameError:
         if is_pooled:
             raise

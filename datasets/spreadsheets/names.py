@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from trainlaw.datasets.cnns.names import cnn_key
+from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.hardware.gpus import GpuCatalog, hard_stop, split_memory
 from trainlaw.datasets.spreadsheets.values import precision_of
 from trainlaw.datasets.spreadsheets.words import asked_words
@@ -67,12 +67,12 @@ class Names:
         if text in self.own:
             return text
         try:
-            return cnn_key(_PACKAGE.sub("", text))
+            return cnn_name(_PACKAGE.sub("", text))
         except UnknownNameError:
             if not re.fullmatch(r"[\w.-]+/[\w.-]+", text):
                 raise
             # "microsoft/resnet-50": hubs have the name of an organisation before that of the CNN.
-            return cnn_key(text.partition("/")[2])
+            return cnn_name(text.partition("/")[2])
 
 
 def meant(text: str, error: TrainlawError) -> tuple[str, ...]:

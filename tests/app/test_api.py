@@ -59,7 +59,6 @@ def test_export_writes_the_file_and_refuses_to_replace_it(formula, tmp_path):
         trainlaw.export(formula, path)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick_studies")
 def test_study_writes_a_run_folder(small_table, tmp_path):
     options = {"folds": 2, "evaluations": 100, "seeds": 1, "against": ("null_compute",)}
@@ -82,7 +81,6 @@ def test_predictions_speak_for_themselves():
     assert f"{found.images_per_second:.0f} images/s" in found._repr_html_()
 
 
-@pytest.mark.slow
 def test_a_loaded_formula_calibrates_itself():
     runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
     law = trainlaw.load_formula()
@@ -125,7 +123,6 @@ def random_frame(rows, seed=3):
     )
 
 
-@pytest.mark.slow
 def test_a_frame_is_predicted_as_its_rows_are():
     frame = random_frame(25)
     table = trainlaw.predict(frame, pixels=224)
@@ -140,7 +137,6 @@ def test_a_frame_is_predicted_as_its_rows_are():
     assert set(by_lists["batch_per_gpu"]) == {64} and list(by_lists["cnn"]) == list(table["cnn"])
 
 
-@pytest.mark.slow
 def test_a_forward_pass_is_predicted_and_planned_as_the_commands_do():
     asked = {"cnn": "resnet50", "gpu": "RTX 4090", "batch": 256, "timed_parts": "forward"}
     one = trainlaw.predict(**asked)
@@ -167,7 +163,6 @@ def test_a_forward_pass_is_predicted_and_planned_as_the_commands_do():
             trainlaw.plan("resnet50", gpu="L4", timed_parts="forward", **faulty)
 
 
-@pytest.mark.slow
 def test_the_formula_is_evaluated_as_often_for_many_rows_as_for_few(monkeypatch):
     calls, predict = [], Formula.predict
     monkeypatch.setattr(
@@ -202,7 +197,6 @@ def test_plans_equal_the_command(in_empty_folder):
         trainlaw.plan("vgg16", gpus="1,2")
 
 
-@pytest.mark.slow
 def test_a_loaded_law_shows_itself():
     law = trainlaw.load_formula()
     terms = law.shares("resnet50", "T4", 64, precision="amp")
@@ -216,7 +210,6 @@ def test_a_loaded_law_shows_itself():
     assert len(law.plot("resnet50", "T4", (8, 64), ax=axes).lines[0].get_xdata()) == 2
 
 
-@pytest.mark.slow
 def test_runs_in_a_frame_calibrate_as_in_a_file():
     runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
     columns = ["gpu", "cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision", "time_s"]

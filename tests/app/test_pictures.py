@@ -20,7 +20,6 @@ HIDDEN_TEXTS = """() => {
 }"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [path.name for path in PICTURES.glob("*.svg")])
 def test_no_text_of_a_picture_is_cut_off_or_covered(name, opened):
     assert opened(PICTURES / name, height=1000).evaluate(HIDDEN_TEXTS) == []

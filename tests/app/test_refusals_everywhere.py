@@ -28,7 +28,6 @@ from .page.test_in_browser import ANSWERS
 from .workbook.plans import built_in_plan
 from .workbook.question_blocks import lines_of, value_at, with_questions
 
-pytestmark = pytest.mark.slow
 PLAIN = {"cnn": "resnet50", "gpu": "T4", "batch": 8}
 #: What makes a number count: of several nodes, several GPUs.
 WITH = {"n_nodes": {"n_gpus": 4}}

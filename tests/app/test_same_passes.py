@@ -21,7 +21,6 @@ from .test_same_answers import (
     check_same,
 )
 
-pytestmark = pytest.mark.slow
 COUNT = 40
 
 

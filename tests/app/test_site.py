@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = ("index", "tutorials/study", "tutorials/workbook", "reference/commands", "front")
 

@@ -17,7 +17,6 @@ from trainlaw.formulas import InputError, UnknownNameError
 SMALL = SearchSettings(evaluations=60, population=20, max_nodes=9, polish_steps=5)
 
 
-@pytest.mark.slow
 def test_scikit_learn_accepts_the_estimator():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     least = SearchSettings(evaluations=30, population=10, max_nodes=9, polish_steps=2)
@@ -164,7 +163,6 @@ def test_scikit_learn_is_told_what_kind_of_estimator_it_is():
     assert tags.non_deterministic is False
 
 
-@pytest.mark.slow
 def test_settings_are_searched_over_by_their_fields(typed_rows, specs):
     selection = pytest.importorskip("sklearn.model_selection")
     columns, y, _ = typed_rows

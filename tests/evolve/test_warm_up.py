@@ -27,7 +27,6 @@ print(same, sum(sum(function.stats.cache_misses.values()) for function in compil
 """
 
 
-@pytest.mark.slow
 def test_after_a_warm_up_nothing_is_compiled():
     assert output("warmup").startswith("compiled code is ready")
     done = subprocess.run([sys.executable, "-c", _SEARCH], capture_output=True, text=True, check=True)

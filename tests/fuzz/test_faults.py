@@ -160,7 +160,6 @@ def prepare(folder):
     return prepared
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_call_may_fail(name, tmp_path, monkeypatch):
     # Which bytes are written does not matter here, and to make them takes most of the time.
@@ -202,7 +201,6 @@ def store_study(folder):
     journal.remove()
 
 
-@pytest.mark.slow
 def test_every_call_of_the_store_of_a_study_may_fail(tmp_path):
     def stored():
         try:

@@ -75,7 +75,6 @@ def test_mutants_are_read_or_refused(name, examples, report, tmp_path):
     assert not findings
 
 
-@pytest.mark.slow
 def test_the_samples_themselves_are_read(tmp_path):
     asking = {name for name in READERS if name.startswith(("sheet", "log"))}
     for name in set(READERS) - {"runs to calibrate with"}:

@@ -50,14 +50,12 @@ def test_closed_output_is_one_line():
     assert "standard output is closed" in done.stderr
 
 
-@pytest.mark.slow
 def test_full_output_is_one_line():
     with open("/dev/full", "w") as full:
         done = process(*PREDICT, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "trainlaw: file system: No space left on device\n")
 
 
-@pytest.mark.slow
 def test_output_in_ascii_has_escapes():
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = process(*PREDICT, env=ascii_only, capture_output=True, text=True)
@@ -77,7 +75,6 @@ def stored(formula_file, **changes):
     return formula_file
 
 
-@pytest.mark.slow
 def test_modules_of_the_current_folder_are_not_executed(tmp_path):
     """Neither the command nor the process that simplifies formulas imports one."""
     here, programs = tmp_path / "here", tmp_path / "programs"
@@ -115,7 +112,6 @@ def test_nested_columns_are_refused(tmp_path):
     refuses(invoke("gpus", "list", "--gpu-file", path), "struct", "sm_count")
 
 
-@pytest.mark.slow
 def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
     path = tmp_path / "bomb.parquet"
     # As a dictionary, so that to write the file takes no memory either; its schema says texts.
@@ -130,7 +126,6 @@ def test_long_text_in_parquet_is_refused_before_it_fills_the_memory(tmp_path):
         assert "unpacked" in done.stderr
 
 
-@pytest.mark.slow
 def test_many_columns_of_parquet_are_refused_by_name(tmp_path):
     path = tmp_path / "wide.parquet"
     zeros = np.zeros(1_000_000)
@@ -161,7 +156,6 @@ WRONG_TIMES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG_TIMES)
 def test_wrong_times_are_asked_about_by_every_reader(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

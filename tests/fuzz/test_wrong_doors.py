@@ -132,7 +132,6 @@ def test_no_other_wrong_number_is_silent(name, tmp_path, monkeypatch):
     assert status in (0, 2) and "nan" not in text.split("warning")[0]
 
 
-@pytest.mark.slow
 def test_no_way_of_the_families_is_silent(tmp_path, monkeypatch):
     """Each is refused by one line, or asked about."""
     monkeypatch.chdir(tmp_path)
@@ -150,7 +149,6 @@ def test_there_are_almost_four_hundred_ways_beside_runs():
     assert len(WAYS) + len(FAMILIES) >= 385
 
 
-@pytest.mark.slow
 def test_of_usual_commands_at_most_one_in_twenty_is_asked_about(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answers = {words: said("", words, tmp_path) for words in USUAL}

@@ -156,7 +156,6 @@ RIGHT = {("import", f"cell {cell}") for cell in ("nan", "n/a", "OOM", "inf", "-1
 RIGHT |= {("import", "tf32 on a T4"), ("import", "unknown precision")}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reader", COMMANDS)
 def test_no_wrong_number_is_silent(reader, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -175,7 +174,6 @@ def test_no_wrong_number_is_silent(reader, tmp_path, monkeypatch):
     assert silent == []
 
 
-@pytest.mark.slow
 def test_right_runs_are_not_asked_about():
     """Of tables of any size with the usual deviations, at most 5 % are doubted."""
     asked, law_s = 0, runs_by_formula()["time_s"]

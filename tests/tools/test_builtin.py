@@ -46,7 +46,6 @@ def check_found_again(recipe):
             assert ends == pytest.approx(stored.ranges[feature]), (name, feature)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("recipe", searches(True))
 def test_a_quick_search_finds_the_stored_formula(recipe):
     check_found_again(recipe)
@@ -132,7 +131,6 @@ def steps(monkeypatch, tmp_path):
     return run, failing
 
 
-@pytest.mark.slow
 def test_what_follows_from_the_formulas_is_written_once(steps, capsys):
     run, failing = steps
     failing.add("rewrite")

@@ -62,7 +62,6 @@ def test_law_of_a_pair_is_blind_to_what_is_held_out(pair):
     assert_blind(procedure, X, pair.seconds, labels, split)
 
 
-@pytest.mark.slow
 def test_each_architecture_is_predicted_by_models_that_did_not_see_it(pair):
     few = pair.where(cnn=["vgg11_profet", "vgg16_profet", "resnet18_preact", "lenet5"])
     result = held_out_predictions(few)

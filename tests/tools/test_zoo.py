@@ -7,7 +7,6 @@ from tools.zoo.recorder import Classes, Recorder
 from tools.zoo.write import all_entries, zoo_files
 
 
-@pytest.mark.slow
 def test_the_shipped_zoo_is_that_of_the_programs():
     for name, content in zoo_files().items():
         assert read_data_file(name) == content, f"run `python -m tools.zoo.write`: {name}"
@@ -20,7 +19,6 @@ def called(entry, size, n_classes):
     return cnn.layers
 
 
-@pytest.mark.slow
 def test_lines_give_the_layers_at_every_size(check_each):
     def check(named):
         place, name = named

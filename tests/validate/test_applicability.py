@@ -42,7 +42,6 @@ def test_json_keeps_seven_digits():
     assert again.names == joint.names
 
 
-@pytest.mark.slow
 @given(st.floats(1e-3, 1e3))
 def test_the_unit_of_a_feature_does_not_matter(scale):
     columns = proportional_columns()

@@ -63,7 +63,6 @@ def of_one(result, name):
     return errors_frame(StudyResult(alone, (OURS,))).set_index(["level", "name"])["mape_percent"]
 
 
-@pytest.mark.slow
 def test_errors_are_means_over_seeds_on_every_level(seeded):
     frame = errors_frame(seeded)
     ours = frame[frame["estimator"] == OURS].set_index(["level", "name"])
@@ -76,7 +75,6 @@ def test_errors_are_means_over_seeds_on_every_level(seeded):
     assert frame["estimator"].iloc[:4].tolist() == [*SEEDS, "roofline"]
 
 
-@pytest.mark.slow
 def test_errors_without_further_seeds_are_those_of_the_one(seeded):
     alone = StudyResult(seeded.predictions.drop(columns=list(SEEDS[1:])), (OURS, "roofline"))
     assert "seeds" not in errors_json(alone, "5 folds")
@@ -84,7 +82,6 @@ def test_errors_without_further_seeds_are_those_of_the_one(seeded):
     assert errors_frame(alone)["estimator"].unique().tolist() == [OURS, "roofline"]
 
 
-@pytest.mark.slow
 def test_a_formula_carries_the_error_of_each_seed(formula, errors, seeded):
     law = replace(formula, errors=errors)
     assert seeded.searches == SEEDS
@@ -97,7 +94,6 @@ def test_a_formula_carries_the_error_of_each_seed(formula, errors, seeded):
         assert {name for line in error_lines(law, level) for name in line.errors} == {OURS, "roofline"}
 
 
-@pytest.mark.slow
 def test_intervals_contain_the_mean_over_seeds(formula, errors):
     law = replace(formula, errors=errors)
     for metric in (MACRO, "mape_percent", "within_25_percent", "faster_gpu_percent"):
@@ -161,7 +157,6 @@ def test_formulas_without_classes_or_generations_keep_their_interval(formula):
     assert interval_factors(law_with(formula, known, generations=[]), run_on("A40")).tolist() == [1.2]
 
 
-@pytest.mark.slow
 def test_a_study_makes_wider_intervals_for_worse_classes_and_new_generations(table):
     result = result_of(table, {OURS: 0.05})
     amp = result.predictions["precision"] == "amp"

@@ -56,19 +56,16 @@ class MedianTime:
 
 # A hash of few labels agrees with some feature by chance, here by up to a quarter over three hashes; a leak
 # of the key would leave less than a third of the error, as the next test shows.
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["cnn", "both", "source", "generation"])
 def test_a_hash_of_the_held_out_key_cannot_be_predicted(few_runs, scheme):
     assert better_than_the_median(few_runs, scheme, BASELINES, range(3)) == {}
 
 
-@pytest.mark.slow
 def test_a_hash_of_a_held_out_gpu_cannot_be_predicted_by_any_baseline(few_runs):
     assert better_than_the_median(few_runs, "gpu", BASELINES, range(3)) == {}
 
 
 # With about ten labels chance does more, so more hashes are averaged, by the baselines that are quick to fit.
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["cnn-family", "harness", "newest"])
 def test_a_hash_of_few_labels_cannot_be_predicted(few_runs, scheme):
     slow = {"gradient_boosting", "nnls_path"}
@@ -134,7 +131,6 @@ def other_tables():
     )
 
 
-@pytest.mark.slow
 def test_the_other_baselines_are_blind_to_the_held_out_rows():
     for baselines, (X, seconds, labels), held_out in other_tables():
         split = grouped_k_fold(labels[held_out], 3)[0]

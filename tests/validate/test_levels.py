@@ -15,8 +15,6 @@ from trainlaw.validate import (
 from trainlaw.validate.baselines.forms import cf9
 from trainlaw.validate.levels import anchor_errors, at_rates, calibrated_predictions
 
-pytestmark = pytest.mark.slow
-
 
 def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():
     """Fails for a feature that is derived from rates in a way that `at_rates` does not know."""

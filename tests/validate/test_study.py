@@ -111,7 +111,6 @@ def test_each_row_is_predicted_by_the_fit_that_has_not_seen_it(toy, gpu_splits):
         assert part["model"].tolist() == fitted.predict(toy.X.iloc[split.test]).tolist()
 
 
-@pytest.mark.slow
 def test_two_workers_give_the_same_result_as_one(few_runs):
     estimators = {"null": partial(ScaledColumn, "activation_memory_s"), "cf9": cf9}
     splits = splits_by_name("gpu-5-fold", few_runs.labels)

@@ -15,7 +15,6 @@ from trainlaw.validate import workers
 from trainlaw.validate.workers import WorkerPool, run_tasks
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_task_is_done_once(workers):
     # A partial of a named function travels, too.
@@ -43,13 +42,11 @@ def test_tasks_are_made_only_as_they_are_needed():
         running.close()
 
 
-@pytest.mark.slow
 def test_an_error_in_a_process_is_raised_here():
     with pytest.raises(ValueError, match=r"math domain error|nonnegative"):
         list(run_tasks(sqrt, [1.0, -1.0, 4.0], 2))
 
 
-@pytest.mark.slow
 def test_a_task_that_always_ends_its_worker_is_reported(monkeypatch):
     monkeypatch.setattr(workers, "MOST_REPEATS", 1)
     with pytest.raises(TrainlawError, match="worker process died"):
@@ -67,7 +64,6 @@ if first:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is a signal of POSIX systems")
 def test_a_task_whose_worker_is_killed_is_sent_again(tmp_path):
     before = set(multiprocessing.active_children())
@@ -77,7 +73,6 @@ def test_a_task_whose_worker_is_killed_is_sent_again(tmp_path):
     assert set(multiprocessing.active_children()) <= before
 
 
-@pytest.mark.slow
 def test_a_pool_that_is_given_up_ends_its_processes_at_once():
     pool = WorkerPool(1)
     running, waiting = (pool.submit(time.sleep, 600.0) for _ in range(2))
@@ -105,7 +100,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_an_interrupt_ends_the_workers_at_once(start_process, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED)
@@ -128,7 +122,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc which processes run")
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM"])
 def test_no_worker_outlives_a_parent_that_is_killed(name, start_process, tmp_path):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
-from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
+from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_shapes import Argument, constant_result, result_shapes
-from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor, pair_of
 from trainlaw.datasets.cnns.windows import Padding
 from trainlaw.formulas.errors import InputError, shown
 
@@ -65,14 +65,14 @@ class NodeCall:
 
     def sliding(self) -> dict[str, Padding]:
         """Return stride and padding of a window."""
-        return {"stride": _pair(self.get("strides", (1, 1))), "padding": _padding(self)}
+        return {"stride": pair_of(self.get("strides", (1, 1))), "padding": _padding(self)}
 
     def convolving(self) -> dict[str, Any]:
         """Return the options of a convolution."""
         return {
             **self.sliding(),
             "groups": self.get("group", 1),
-            "dilation": _pair(self.get("dilations", (1, 1))),
+            "dilation": pair_of(self.get("dilations", (1, 1))),
             "bias": self.learned(2) > 0,
         }
 
@@ -80,11 +80,6 @@ class NodeCall:
 # Where torch's exporter notes which of its rewritings made a node.
 _REWRITINGS = "pkg.onnxscript.rewriter.rule_name"
 Operation = Callable[[NodeCall], Argument | tuple[Tensor, ...]]
-
-
-def _pair(values: Sequence[int]) -> tuple[int, int]:
-    first, second = values
-    return int(first), int(second)
 
 
 def _padding(call: NodeCall) -> Padding:
@@ -104,7 +99,7 @@ def _conv(call: NodeCall) -> Tensor:
     read = entering * options["groups"]
     if len(x.shape) != 4 or x.shape[1] != read:
         raise InputError(f"expected {read} channels, got shape {x.shape}")
-    return call.tracer.conv(x, channels, _pair(kernel), **options)
+    return call.tracer.conv(x, channels, pair_of(kernel), **options)
 
 
 def _conv_transpose(call: NodeCall) -> Tensor:
@@ -112,13 +107,13 @@ def _conv_transpose(call: NodeCall) -> Tensor:
     if "output_shape" in call.node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
     options = call.convolving()
-    options["output_padding"] = _pair(call.get("output_padding", (0, 0)))
-    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], _pair(kernel), **options)
+    options["output_padding"] = pair_of(call.get("output_padding", (0, 0)))
+    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], pair_of(kernel), **options)
 
 
 def _pool(kind: str) -> Operation:
     def operation(call: NodeCall) -> Tensor:
-        kernel = _pair(call.node.attributes["kernel_shape"])
+        kernel = pair_of(call.node.attributes["kernel_shape"])
         options = {**call.sliding(), "ceil": bool(call.get("ceil_mode", 0))}
         return call.tracer.pool(call.data(), kind, kernel, call.get("dilations", ()), **options)
 
@@ -189,11 +184,16 @@ def _fused_gate(tracer: GraphTracer, left: Tensor, right: Tensor) -> Tensor | No
 
 
 def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, adds: bool) -> Tensor:
+    """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
+    size, last = prod(constant.shape), tracer.builder.layers[x.layer]
     # The exact GELU ends in a factor of one half, which its single layer includes.
-    halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
-    if halves and not adds and tracer.builder.layers[x.layer].kind == "gelu":
+    halves = constant.values is not None and constant.values.size == 1 and constant.values.item() == 0.5
+    if halves and not adds and last.kind == "gelu":
         return x
-    return tracer.with_constant(x, constant.shape, adds)
+    newest = x.layer == len(tracer.builder.layers) - 1
+    if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
+        return replace(x, layer=tracer.builder.with_bias(x.layer))
+    return tracer.elementwise(x, "scale", size if size > 1 else 0)
 
 
 def _slices(call: NodeCall) -> tuple[Tensor, ...]:
@@ -212,9 +212,9 @@ def _squeeze(call: NodeCall) -> Tensor:
 
 def _pad(call: NodeCall) -> Tensor:
     listed, axes = call.given(1), call.given(3)
-    pads = listed.integers() if listed else call.node.attributes["pads"]
+    pads = listed.array().tolist() if listed else call.node.attributes["pads"]
     half = len(pads) // 2
-    chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
+    chosen = [axis % 4 for axis in axes.array().tolist()] if axes else range(half)
     before, after = dict(zip(chosen, pads[:half], strict=True)), dict(zip(chosen, pads[half:], strict=True))
     if any(side for axis, side in (*before.items(), *after.items()) if axis not in {2, 3}):
         raise InputError(f"expected a padding of height and width only, got {pads}")
@@ -298,9 +298,6 @@ def _normalisation(convolution: Layer, position: int) -> Layer:
     )
 
 
-Value = Tensor | ConstantTensor
-
-
 def read_onnx(
     path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool | None = None
 ) -> Cnn:
@@ -310,67 +307,52 @@ def read_onnx(
     a malformed file or an operation that is not supported, MissingDependencyError without the package onnx.
     """
     with foreign_faults(str(path)):
-        graph = load_onnx_graph(path)
-        return _Reader(graph, input_size_px, restore_batchnorm).read(cnn_name_from_file(path))
+        graph, tracer, folded = load_onnx_graph(path), GraphTracer(), list[int]()
+        values: dict[str, Argument] = dict(graph.constants)
+        for label, sides in graph.inputs:
+            values[label] = tracer.input(_input_shape(label, sides, input_size_px))
+        for node in graph.nodes:
+            name = node.proto.name or node.proto.output[0]
+            with foreign_faults(f"node {shown(name)} ({shown(node.proto.op_type)})"):
+                results = _results(node, values, tracer)
+                if node.proto.op_type in {"Conv", "ConvTranspose"} and _is_folded(node):
+                    folded += [value.layer for value in results if isinstance(value, Tensor)]
+            values |= dict(zip(node.proto.output, results, strict=False))
+        outputs = [values.get(label) for label in graph.outputs]
+        made = [value for value in outputs if isinstance(value, Tensor)]
+        return unfolded(tracer.finish(cnn_name_from_file(path), made), folded, restore_batchnorm)
 
 
-class _Reader:
-    """One pass over the nodes of a graph."""
+def _input_shape(label: str, sides: tuple[int, ...], input_size_px: int | None) -> list[int]:
+    if len(sides) != 4:
+        raise InputError(f"input {shown(label)}: expected (batch, channels, height, width), got {sides}")
+    batch, channels, *image = (max(side, 0) for side in sides)
+    if input_size_px is not None:
+        image = [input_size_px] * 2
+    if 0 in image:
+        raise InputError(f"input {shown(label)}: its size is open; give the input size in pixels")
+    return [batch or 1, channels, *image]
 
-    def __init__(self, graph: OnnxGraph, input_size_px: int | None, restore_batchnorm: bool | None) -> None:
-        self._graph = graph
-        self._restore_batchnorm = restore_batchnorm
-        self._input_size_px = input_size_px
-        self._tracer = GraphTracer()
-        self._values: dict[str, Value] = dict(graph.constants)
-        self._folded: list[int] = []
 
-    def read(self, name: str) -> Cnn:
-        for label, sides in self._graph.inputs:
-            self._values[label] = self._tracer.input(self._input_shape(label, sides))
-        for node in self._graph.nodes:
-            with foreign_faults(
-                f"node {shown(node.proto.name or node.proto.output[0])} ({shown(node.proto.op_type)})"
-            ):
-                self._follow(node)
-        outputs = [self._values.get(label) for label in self._graph.outputs]
-        cnn = self._tracer.finish(name, [value for value in outputs if isinstance(value, Tensor)])
-        return unfolded(cnn, self._folded, self._restore_batchnorm)
-
-    def _input_shape(self, label: str, sides: tuple[int, ...]) -> list[int]:
-        if len(sides) != 4:
-            raise InputError(f"input {shown(label)}: expected (batch, channels, height, width), got {sides}")
-        batch, channels, *image = (max(side, 0) for side in sides)
-        if self._input_size_px is not None:
-            image = [self._input_size_px] * 2
-        if 0 in image:
-            raise InputError(f"input {shown(label)}: its size is open; give the input size in pixels")
-        return [batch or 1, channels, *image]
-
-    def _follow(self, node: Node) -> None:
-        absent = [label for label in node.proto.input if label and label not in self._values]
-        if absent:
-            raise InputError(f"reads {shown(absent[0])}, which no earlier node produces")
-        arguments = [self._values[label] if label else None for label in node.proto.input]
-        constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
-        results: Sequence[Value | None]
-        if node.proto.op_type == "Constant":
-            results = (_constant_of(node),)
-        elif node.proto.op_type == "Shape" and arguments[0] is not None:
-            # A shape is known even where the data are not.
-            part = slice(node.attributes.get("start"), node.attributes.get("end"))
-            results = (ConstantTensor.of(np.array(arguments[0].shape, dtype=np.int64)[part]),)
-        elif not any(isinstance(argument, Tensor) for argument in arguments):
-            results = (constant_result(node, constants),)
-        elif node.proto.op_type in OPERATIONS:
-            made = OPERATIONS[node.proto.op_type](NodeCall(self._tracer, node, arguments))
-            results = made if isinstance(made, tuple) else (made,)
-            if node.proto.op_type in {"Conv", "ConvTranspose"} and _is_folded(node):
-                self._folded += [value.layer for value in results if isinstance(value, Tensor)]
-        else:
-            raise InputError(f"operation {shown(node.proto.op_type)} is not supported")
-        known = zip(node.proto.output, results, strict=False)
-        self._values.update({label: value for label, value in known if value is not None})
+def _results(node: Node, values: Mapping[str, Argument], tracer: GraphTracer) -> Sequence[Argument]:
+    """Return the results of a node, of which layers are added."""
+    operation, labels = node.proto.op_type, node.proto.input
+    absent = [label for label in labels if label and label not in values]
+    if absent:
+        raise InputError(f"reads {shown(absent[0])}, which no earlier node produces")
+    arguments = [values[label] if label else None for label in labels]
+    if operation == "Constant":
+        return (_constant_of(node),)
+    if operation == "Shape" and arguments[0] is not None:
+        # A shape is known even where the data are not.
+        part = slice(node.attributes.get("start"), node.attributes.get("end"))
+        return (ConstantTensor.of(np.array(arguments[0].shape, dtype=np.int64)[part]),)
+    if not any(isinstance(argument, Tensor) for argument in arguments):
+        return (constant_result(node, arguments),)
+    if operation not in OPERATIONS:
+        raise InputError(f"operation {shown(operation)} is not supported")
+    made = OPERATIONS[operation](NodeCall(tracer, node, arguments))
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _constant_of(node: Node) -> ConstantTensor:

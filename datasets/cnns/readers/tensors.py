@@ -15,6 +15,12 @@ MAX_SIDE_PX = 65_536
 LEARNED = frozenset(kind for kind, group in KINDS.items() if group == "normalization") | {"prelu"}
 
 
+def pair_of(value: int | Sequence[int]) -> tuple[int, int]:
+    """Return height and width of a value; one number means both."""
+    first, second = (value, value) if isinstance(value, int) else value
+    return int(first), int(second)
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """The output of a layer in a foreign graph: shape, batch first, and axis of the channels."""
@@ -52,10 +58,6 @@ class GraphTracer:
         layers = self.builder.layers
         classes = layers[outputs[0].layer].out_channels
         return Cnn(name, name, name, layers[0].out_height, classes, layers, tuple(dict.fromkeys(self.notes)))
-
-    def note(self, text: str) -> None:
-        """Record an assumption."""
-        self.notes.append(text)
 
     def conv(self, x: Tensor, channels: int, kernel: Size, **options: Any) -> Tensor:
         """Add a convolution; options are those of `CnnBuilder.conv`."""
@@ -101,14 +103,6 @@ class GraphTracer:
         layer = self.builder.elementwise(x.layer, kind, vector_parameters=vector_parameters)
         return Tensor(layer, x.shape, x.channel_axis)
 
-    def with_constant(self, x: Tensor, constant_shape: Sequence[int], adds: bool) -> Tensor:
-        """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
-        size, last = prod(constant_shape), self.builder.layers[x.layer]
-        newest = x.layer == len(self.builder.layers) - 1
-        if adds and newest and last.weights and not last.vector_parameters and size == last.out_channels:
-            return Tensor(self.builder.with_bias(x.layer), x.shape, x.channel_axis)
-        return self.elementwise(x, "scale", size if size > 1 else 0)
-
     def merge(self, kind: str, xs: Sequence[Tensor]) -> Tensor:
         """Add a sum or product (`add`, `multiply`) of tensors."""
         if len(xs) == 1:
@@ -138,7 +132,8 @@ class GraphTracer:
         shape = tuple(shape)
         if shape == x.shape:
             return x
-        if len(shape) != len(x.shape) or shape[0] != x.shape[0] or self._flattened(x):
+        is_flattened = len(x.shape) != 4 and self.builder.shape(x.layer)[1:] != (1, 1)
+        if len(shape) != len(x.shape) or shape[0] != x.shape[0] or is_flattened:
             raise InputError(f"slice: cannot follow one from {x.shape} to {shape}")
         order = (x.channel_axis, *(i for i in range(1, len(shape)) if i != x.channel_axis))
         return Tensor(self.builder.slice(x.layer, *(shape[i] for i in order)), shape, x.channel_axis)
@@ -151,13 +146,6 @@ class GraphTracer:
         if min(sides) < 0 or max(sides) > MAX_SIDE_PX:
             raise InputError(f"expected a padding of 0 to {MAX_SIDE_PX} pixels, got {tuple(sides)}")
         return self._image(self.builder.pad(layer, *sides), x)
-
-    def crop(self, x: Tensor, sides: Sequence[int]) -> Tensor:
-        """Cut off top, left, bottom and right, pixels; zeros add no layer."""
-        self._channels_first(x)
-        top, left, bottom, right = sides
-        batch, channels, height, width = x.shape
-        return self.slice(x, (batch, channels, height - top - bottom, width - left - right))
 
     def resize(self, x: Tensor, height: int, width: int) -> Tensor:
         """Resample an image to a height and width, pixels."""
@@ -189,9 +177,6 @@ class GraphTracer:
 
     def _pool(self, kind: str) -> Callable[..., int]:
         return self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
-
-    def _flattened(self, x: Tensor) -> bool:
-        return len(x.shape) != 4 and self.builder.shape(x.layer)[1:] != (1, 1)
 
     def _whole(self, x: Tensor) -> int:
         """Return the layer of an image with channels first or last."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor, pair_of
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
@@ -59,11 +59,6 @@ class ModuleCall:
 Operation = Callable[[ModuleCall], Tensor | tuple[Tensor, ...]]
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    first, second = (value, value) if isinstance(value, int) else value
-    return int(first), int(second)
-
-
 def _learned(*weights: Any) -> int:
     return sum(prod(weight.shape) for weight in weights if isinstance(weight, Weight) and weight.learned)
 
@@ -71,9 +66,9 @@ def _learned(*weights: Any) -> int:
 def _convolving(call: ModuleCall, dilation_position: int) -> dict[str, Any]:
     padding = call.get(4, "padding", 0)
     return {
-        "stride": _pair(call.get(3, "stride", 1)),
-        "padding": padding if isinstance(padding, str) else _pair(padding),
-        "dilation": _pair(call.get(dilation_position, "dilation", 1)),
+        "stride": pair_of(call.get(3, "stride", 1)),
+        "padding": padding if isinstance(padding, str) else pair_of(padding),
+        "dilation": pair_of(call.get(dilation_position, "dilation", 1)),
         "groups": call.get(6, "groups", 1),
         "bias": call.get(2, "bias") is not None,
     }
@@ -81,27 +76,27 @@ def _convolving(call: ModuleCall, dilation_position: int) -> dict[str, Any]:
 
 def _conv(call: ModuleCall) -> Tensor:
     channels, _, *kernel = call.get(1, "weight").shape
-    return call.tracer.conv(call.data, channels, _pair(kernel), **_convolving(call, 5))
+    return call.tracer.conv(call.data, channels, pair_of(kernel), **_convolving(call, 5))
 
 
 def _conv_transpose(call: ModuleCall) -> Tensor:
     _, per_group, *kernel = call.get(1, "weight").shape
     options = _convolving(call, 7)
-    options["output_padding"] = _pair(call.get(5, "output_padding", 0))
-    return call.tracer.conv_transpose(call.data, per_group * options["groups"], _pair(kernel), **options)
+    options["output_padding"] = pair_of(call.get(5, "output_padding", 0))
+    return call.tracer.conv_transpose(call.data, per_group * options["groups"], pair_of(kernel), **options)
 
 
 def _pool(kind: str, ceil_position: int) -> Operation:
     def operation(call: ModuleCall) -> Tensor:
-        kernel = _pair(call.get(1, "kernel_size"))
+        kernel = pair_of(call.get(1, "kernel_size"))
         stride = call.get(2, "stride")
         return call.tracer.pool(
             call.data,
             kind,
             kernel,
-            _pair(call.get(4, "dilation", 1) if kind == "max_pool" else 1),
-            stride=kernel if stride in (None, [], ()) else _pair(stride),
-            padding=_pair(call.get(3, "padding", 0)),
+            pair_of(call.get(4, "dilation", 1) if kind == "max_pool" else 1),
+            stride=kernel if stride in (None, [], ()) else pair_of(stride),
+            padding=pair_of(call.get(3, "padding", 0)),
             ceil=bool(call.get(ceil_position, "ceil_mode", False)),
         )
 
@@ -157,17 +152,18 @@ def _pad(call: ModuleCall) -> Tensor:
     left, right, top, bottom, *others = (*call.get(1, "pad"), 0, 0, 0, 0)[:8]
     if any(others):
         raise InputError("expected a padding of height and width only")
-    sides = (top, left, bottom, right)
+    *whole, height, width = call.data.shape
     # A negative side cuts pixels off (NASNet shifts an image by one pixel so).
-    x = call.tracer.crop(call.data, [max(-side, 0) for side in sides])
-    return call.tracer.pad(x, [max(side, 0) for side in sides])
+    left_over = (height + min(top, 0) + min(bottom, 0), width + min(left, 0) + min(right, 0))
+    x = call.tracer.slice(call.data, (*whole, *left_over))
+    return call.tracer.pad(x, [max(side, 0) for side in (top, left, bottom, right)])
 
 
 def _channel_conv(call: ModuleCall) -> Tensor:
     """A convolution of one channel along a vector, as in efficient channel attention (arXiv:1910.03151)."""
     if call.shape != call.data.shape or call.shape[1] != 1:
         raise InputError(f"expected a vector of one channel that keeps its length, got {call.data.shape}")
-    call.tracer.note("one-dimensional convolutions along channels are counted as scales")
+    call.tracer.notes.append("one-dimensional convolutions along channels are counted as scales")
     return call.tracer.elementwise(call.data, "scale", _learned(call.get(1, "weight"), call.get(2, "bias")))
 
 

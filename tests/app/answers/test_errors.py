@@ -37,7 +37,6 @@ def asked(cnn, gpu="T4", law=LAW):
     return found, [text for text in found.warnings if "off by as much" in text]
 
 
-@pytest.mark.slow
 def test_a_large_error_of_the_architecture_is_a_warning():
     found, warnings = asked(WORST)
     error = stored("cnn_base", WORST)
@@ -63,7 +62,6 @@ def test_what_was_not_held_out_has_no_error():
     assert not warnings and not any("held-out error" in text for text in found.notes)
 
 
-@pytest.mark.slow
 def test_exported_python_says_the_same(tmp_path):
     """What workbook and page say of errors is compared in `test_same_answers.py`."""
     found, warnings = asked(WORST)
@@ -76,7 +74,6 @@ def test_exported_python_says_the_same(tmp_path):
     assert done.stdout == f"{found.values['architecture_error_percent']} {warnings}\n"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
 def test_exported_javascript_says_the_same(tmp_path):
     found, _ = asked("xception")

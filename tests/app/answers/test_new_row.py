@@ -65,7 +65,6 @@ def test_the_gravest_warnings_come_first_and_three_are_shown(monkeypatch):
     assert "warning: ignored" in predictions_text("formula", found, every_warning=True)
 
 
-@pytest.mark.slow
 def test_python_program(law, found, tmp_path):
     export_formula(law, tmp_path / "law.py")
     ask = "import sys; sys.path.insert(0, '.'); import law; found = law.predict('resnet50', 'T4', 8); "
@@ -76,7 +75,6 @@ def test_python_program(law, found, tmp_path):
     assert done.stdout == f"{found.time_s / 8} {SAID}\n"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
 def test_javascript_program_and_page(law, found, tmp_path):
     export_formula(law, tmp_path / "law.mjs")
@@ -87,7 +85,6 @@ def test_javascript_program_and_page(law, found, tmp_path):
     assert "one image" in script_of(law) and '"only {batch_per_gpu:whole} images on {gpu}"' in script_of(law)
 
 
-@pytest.mark.slow
 def test_workbook(law):
     (sheet,) = (sheet for sheet in workbook_plan(law).sheets if sheet.name == "Formula")
     rows = {cell.value: row for (row, column), cell in sheet.cells.items() if column == 0}

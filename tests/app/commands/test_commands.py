@@ -57,7 +57,6 @@ def test_prediction_is_the_formula_on_the_features(formula_file):
     assert row["interval_level"] == 0.9
 
 
-@pytest.mark.slow
 def test_all_gpus_are_sorted_and_complete(formula_file):
     arguments = ("predict", "--formula", formula_file, "--cnn", "resnet50", "--batch", 64, "--all-gpus")
     rows = json.loads(output(*arguments, "--json"))
@@ -92,7 +91,6 @@ def test_undefined_prediction_is_null(formula, tmp_path):
     assert "not defined" in output(*arguments)
 
 
-@pytest.mark.slow
 def test_show_reads_the_formula_term_by_term(formula_file):
     text = output("show", formula_file, "--cnn", "vgg16", "--gpu", "T4", "--batch", 32, "--all")
     shares = [float(share) for share in re.findall(r"^ +([\d.]+) % +[\d.]+ m?s", text, re.MULTILINE)]
@@ -141,7 +139,6 @@ def test_an_untrained_precision_is_warned_of(formula_file):
     assert row["precision"] == "amp" and "no training run used amp" in row["warnings"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

@@ -65,6 +65,7 @@ def test_own_gpus_are_added_and_corrected(gpu_file):
     assert "Tensor Beast 9000" in output("gpus", "list", "--gpu-file", gpu_file)
     text = output("gpus", "list")
     assert all(gpu.gpu in text for gpu in built_in_gpus().gpus) and "Beast" not in text
+    assert re.search(r"^T4 +TU104 +Turing +16 GB +8\.14 TFLOP/s +320 GB/s$", text, re.MULTILINE)
 
 
 def test_links_have_a_source_for_each_figure():
@@ -109,7 +110,6 @@ def test_a_layer_table_is_a_cnn(tmp_path, ending):
     assert output("cnn", "layers", path).count("\n") == len(build("lenet5").layers) + 1
 
 
-@pytest.mark.slow
 def test_folded_normalisation_is_noticed_and_put_back(tmp_path):
     onnx = pytest.importorskip("onnx", reason="the extra 'cnn' brings onnx")
     from onnx import TensorProto, helper
@@ -140,7 +140,6 @@ def one_run(cnn="lenet5", gpu="T4", batch=8, **further):
     return requested_runs(RunRequest(cnn, gpu, (batch,), **further))
 
 
-@pytest.mark.slow
 def test_predictions_take_own_gpus_and_cnns(gpu_file, cnn_file):
     table = one_run(
         cnn=str(cnn_file), gpu="Tensor Beast 9000", gpu_file=gpu_file, setup=Setup("amp", n_gpus=4)
@@ -222,7 +221,6 @@ def test_features_exist_for_layers_too():
     assert re.search(r"compute_s .*\n +(\* )?= 2 \* n_passes \* macs / peak_flop_per_s", text)
 
 
-@pytest.mark.slow
 def test_data_list_says_size_coverage_licence_noise_and_anomalies():
     text = output("data", "list")
     for name, dataset in DATASETS.items():
@@ -254,7 +252,6 @@ def own_runs(tmp_path):
     return measured(tmp_path / "own.csv", frame.assign(batch_per_gpu=batches, time_s=times, precision="fp32"))
 
 
-@pytest.mark.slow
 def test_outliers_of_a_file_are_found(tmp_path, own_runs):
     assert "nothing suspicious in 29 runs" in output("data", "outliers", own_runs)
     frame = pd.read_csv(own_runs)
@@ -264,7 +261,6 @@ def test_outliers_of_a_file_are_found(tmp_path, own_runs):
     assert "x rate" in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["atlas-all", "h100", "h100-forward", "compiled", "multi"])
 def test_built_in_tables_are_without_a_fault(name):
     assert f"{name}: no fault; next: trainlaw data outliers {name}" in output("data", "check", name)
@@ -276,7 +272,6 @@ def test_both_layouts_of_a_configuration_are_no_repeats():
     assert "suspicious" in output("data", "outliers", "atlas-all")
 
 
-@pytest.mark.slow
 def test_own_runs_are_merged_with_built_in_ones(tmp_path, own_runs):
     target = tmp_path / "all.csv"
     text = output("data", "import", own_runs, "--merge-with", "fp32-2026", "--to", target)

@@ -47,7 +47,6 @@ def numbers_of_gpus():
     return pd.DataFrame(rows, columns=["GPU", "Model", "Batch/GPU", "Precision", "img/s (total)"])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 @pytest.mark.parametrize(
     ("table", "options", "column", "values", "warning"),

@@ -1,13 +1,11 @@
 """A log becomes a run that `data check`, `calibrate` and `predict` take, once its questions are answered."""
 
 import pandas as pd
-import pytest
 
 from ...commands import invoke, output, refusal
 from ...fuzz.readers import CORPUS
 
 
-@pytest.mark.slow
 def test_what_a_log_does_not_say_is_asked_and_answered_by_the_command(in_empty_folder):
     log = CORPUS / "log-imagenet.txt"
     asked = invoke("data import", log, "--out", "runs.csv")
@@ -29,7 +27,6 @@ def test_a_log_without_times_and_what_contradicts_it_are_refused(tmp_path):
     assert "cnn is vgg16 in the log" in refusal("data import --set cnn=resnet50", CORPUS / "log-imagenet.txt")
 
 
-@pytest.mark.slow
 def test_times_of_epochs_take_the_number_of_images(in_empty_folder):
     said = (
         '--set gpu="RTX 3060" --set cnn=resnet50 --set batch_per_gpu=16 --precision amp --trust --out r.csv'

@@ -43,7 +43,6 @@ def runs(*command):
     subprocess.run([str(part) for part in command], check=True, capture_output=True)
 
 
-@pytest.mark.slow
 def test_programs_do_nothing_but_compute(tmp_path):
     path = written(TOGETHER, ".py", tmp_path)
     runs(sys.executable, "-I", "-S", path)
@@ -66,7 +65,6 @@ def test_latex_holds_names_in_comments_only(name, tmp_path):
     assert body[0] == "\\["
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_cells_hold_names_as_text(formula, tmp_path):
     openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl, which is not installed")

@@ -35,7 +35,6 @@ def asked(tmp_path, monkeypatch):
 run = partial(invoke, "predict --formula built-in")
 
 
-@pytest.mark.slow
 def test_blocks_say_what_each_prediction_says(asked, tmp_path, monkeypatch):
     by_csv, by_json = (run("--from", asked, "--format", form).stdout for form in ("csv", "json"))
     top = json.loads(run("--from", asked, "--json", "--top", 3).stdout)

@@ -106,13 +106,13 @@ def test_micro_is_another_job(jobs, tmp_path):
     text = run_profile(options(tmp_path, micro=True, precision="fp32,bf16"))
     assert text == "1: achieved rates, for trainlaw study --rates"
     ((name, arguments, _),) = jobs
-    assert (name, *arguments[:3]) == ("profile_micro", "cpu", [1, 2], ("fp32", "bf16"))
+    assert (name, *arguments[:3]) == ("profile_micro", "cpu", (1, 2), ("fp32", "bf16"))
     with pytest.raises(InputError, match="one of --micro and --forward"):
         run_profile(options(tmp_path, micro=True, forward=True))
 
 
 def test_lists_may_have_spaces():
-    assert counts_of("8, 16", "--batch") == [8, 16]
+    assert counts_of("8, 16", "--batch") == (8, 16)
 
 
 def test_progress_tells_result_reason_and_time_left():

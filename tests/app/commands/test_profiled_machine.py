@@ -50,7 +50,6 @@ def test_a_processor_counts_as_one_and_a_card_does_not(machine):
     assert (find_gpu("EPYC 7742").device, find_gpu("T4").device) == ("CPU", "GPU")
 
 
-@pytest.mark.slow
 def test_validate_takes_own_devices(machine):
     own = ["--gpu-file", machine / "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
     done = invoke("validate", machine / "runs.csv", *own, "--formula", LAW, "--into", machine / "scored")
@@ -60,7 +59,6 @@ def test_validate_takes_own_devices(machine):
     assert set(formula.provenance["own_files_sha256"]) == {"runs-machine.csv"}
 
 
-@pytest.mark.slow
 def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(machine)
     options = ["--gpu-file", "runs-machine.csv", "--split", "cnn", "--against", "null_compute"]
@@ -86,7 +84,6 @@ def test_a_study_of_own_devices_can_be_defined_again_and_predicts_there(machine,
     assert json.loads(done.output)
 
 
-@pytest.mark.slow
 def test_a_single_platform_is_refused_before_the_search(machine):
     done = invoke(
         "study",

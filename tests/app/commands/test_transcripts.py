@@ -110,7 +110,6 @@ def again(transcript, folder):
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_commands_say_what_they_said(path, tmp_path, monkeypatch, overwrite_golden):
     golden = re.split(r"^(?==== )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)

@@ -42,7 +42,6 @@ def test_short_names_are_features_and_no_feature_is_hidden():
     )
 
 
-@pytest.mark.slow
 def test_units_that_do_not_agree_are_told(small_table):
     assert unit_fault(read_formula(COMPUTE)) == ""
     assert "macs + batch_per_gpu" in unit_fault(read_formula("macs + batch"))
@@ -51,7 +50,6 @@ def test_units_that_do_not_agree_are_told(small_table):
     assert found["scope"] == "run" and found["errors"]["summary"]["trainlaw"] and found["warnings"] == []
 
 
-@pytest.mark.slow
 def test_error_of_a_given_formula_is_what_its_predictions_say(table):
     outcome = score_formula(read_formula(COMPUTE), table, StudyDefinition(against=AGAINST))
     X = table.features(["macs", "batch_per_gpu", "peak_flop_per_s"])
@@ -64,7 +62,6 @@ def test_error_of_a_given_formula_is_what_its_predictions_say(table):
         assert line.errors[OURS] == pytest.approx(by_cnn[line.name], rel=1e-6)
 
 
-@pytest.mark.slow
 def test_a_constant_of_a_held_out_gpu_counts_only_in_the_error_of_training(table):
     law, by_gpu = read_formula(COMPUTE), GroupedConstant("C[gpu]", "gpu", {"T4": 3.0}, 0.5)
     grouped = replace(law, expression=Apply("mul", (law.expression, Variable("C[gpu]"))), grouped=(by_gpu,))
@@ -76,7 +73,6 @@ def test_a_constant_of_a_held_out_gpu_counts_only_in_the_error_of_training(table
     assert scaled.training_loss == pytest.approx(known)
 
 
-@pytest.mark.slow
 def test_baselines_are_those_of_the_built_in_study():
     outcome = score_formula(read_formula(COMPUTE), load("default"), StudyDefinition(against=AGAINST))
     study = load_formula(BUILT_IN)
@@ -85,7 +81,6 @@ def test_baselines_are_those_of_the_built_in_study():
         assert baseline(name).scope == "run"
 
 
-@pytest.mark.slow
 def test_refit_fits_inside_each_fold(table):
     text = "9 * macs * batch / peak + 30 * bytes * batch * activations / bandwidth"
     definition = StudyDefinition(against=AGAINST)
@@ -99,7 +94,6 @@ def test_refit_fits_inside_each_fold(table):
     assert "nothing was fitted" in given.formula.errors["protocol"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick_studies")
 def test_command_prints_the_report_and_writes_the_folder(small_table, tmp_path):
     folder = tmp_path / "mine"
@@ -115,7 +109,6 @@ def test_command_prints_the_report_and_writes_the_folder(small_table, tmp_path):
     assert run("--formula", COMPUTE, "--into", folder).exit_code == 2
 
 
-@pytest.mark.slow
 def test_formula_of_a_file_is_scored(small_table, formula_file):
     result = run(small_table, "--formula", formula_file, "--split", "cnn", "--against", "roofline")
     assert result.exit_code == 0, result.output

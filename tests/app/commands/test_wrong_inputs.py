@@ -86,14 +86,12 @@ def test_usage_errors_exit_2_without_a_traceback(line):
     assert result.exit_code == 2 and "Traceback" not in result.stderr
 
 
-@pytest.mark.slow
 def test_a_real_process_fails_the_same_way(tmp_path):
     words = f"-m trainlaw predict --formula {tmp_path} --cnn a --gpu b --batch 1".split()
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error():
     command = f'"{sys.executable}" -m trainlaw cnn list | head -n 1; exit ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

@@ -11,8 +11,6 @@ from trainlaw.formulas import load_formula
 
 from ...commands import output, refusal
 
-pytestmark = pytest.mark.slow
-
 
 def export(formula_file, path, *options):
     output("export --to", path, formula_file, *options)

@@ -25,7 +25,6 @@ from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
 from trainlaw.formulas.printers import FUNCTIONS
 
-pytestmark = pytest.mark.slow
 NODE = shutil.which("node")
 WRITTEN = Path(__file__).parents[1] / "inputs" / "names_as_written.csv"
 needs_node = pytest.mark.skipif(NODE is None, reason="needs Node, which is not on the PATH")
@@ -40,16 +39,18 @@ def random_questions(law, count, seed=5):
     """CNN, GPU, batch, precision, layout, tuned, seconds of a launch, pixels, classes; None: default."""
     choose, model = random.Random(seed), named_model(law)
     for _ in range(count):
-        cnn, gpu = choose.choice(model.cnns), built_in_gpus().find(choose.choice(model.gpus).name)
+        names, _, *rows = choose.choice(model.cnns).split("|")
+        gpu = built_in_gpus().find(choose.choice(model.gpus).partition("|")[0])
         lacks = lacking(gpu)
         known = [name for name in PRECISIONS if name != "unknown" and name not in lacks]
-        size = choose.choice([(None, None), *cnn.sizes])
+        sizes = [tuple(map(int, row.partition(":")[0].split(","))) for row in rows]
+        name, size = choose.choice(names.split(";")), choose.choice([(None, None), *sizes])
         batch, precision = round(2 ** choose.uniform(0, 11)), choose.choice([None, *known])
         setup = (
             choose.choice(["nchw", "channels_last"]),
             choose.random() < 0.3 and "tuned" not in lacks,
         )
-        yield (cnn.name, gpu.gpu, batch, precision, *setup, choose.choice([None, 2.5e-5, 9e-4]), *size)
+        yield (name, gpu.gpu, batch, precision, *setup, choose.choice([None, 2.5e-5, 9e-4]), *size)
 
 
 def predicted(law, asked, folder):

@@ -29,7 +29,6 @@ def test_its_stated_error_is_below_the_baselines():
     assert macro["trainlaw"] < macro["roofline"] < macro["null_compute"]
 
 
-@pytest.mark.slow
 def test_it_predicts_in_a_folder_without_a_run(in_empty_folder):
     arguments = ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "64", "--json"]
     result = invoke(*arguments)

@@ -112,7 +112,6 @@ def test_runs_far_apart_contradict_each_other_and_widen_the_interval(law, runs):
     assert interval_of(found.formula) > interval_of(law)
 
 
-@pytest.mark.slow
 def test_many_runs_count_by_architecture_and_architectures_are_left_out(law, runs):
     table = runs_of(runs, "V100-SXM2-16GB", "fp32")
     slow = RunTable(
@@ -152,7 +151,6 @@ def test_no_run_several_gpus_and_calibrated_laws_are_refused(law, runs):
         calibrated_law(replace(law, provenance={CALIBRATED: {}}), several)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     few = some(runs, "T4", 4)
@@ -171,7 +169,6 @@ def test_python_and_the_command_give_the_same_law(law, runs, in_empty_folder):
     assert account["factors_of_times"] and account["interval_factor_after"] > 1
 
 
-@pytest.mark.slow
 def test_runs_of_several_stacks_have_a_factor_each(law):
     """The measured times of one stack are a fifth above what the formula says of that stack."""
     frame = load("default", RunTable).frame
@@ -189,7 +186,6 @@ def test_runs_of_several_stacks_have_a_factor_each(law):
     assert ratios[~of_stack].mean() == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.slow
 def test_runs_of_several_hosts_calibrate_by_their_stated_launches(law):
     """The same small batches on a fast and on a slow host, as the formula predicts them there."""
     frame = load("default", RunTable).frame
@@ -208,7 +204,6 @@ def law_facts():
     return load("default", RunTable).facts
 
 
-@pytest.mark.slow
 def test_the_stated_time_on_one_gpu_of_runs_on_several_calibrates(law):
     table = load("multi", RunTable)
     first = table.frame[table.frame["single_gpu_time_s"].notna() & (table.frame["n_gpus"] > 1)]

@@ -51,7 +51,6 @@ def test_what_one_precision_alone_does_is_told_apart():
     assert open_statements("dual_issue^-0.5 * other_matrix_s") == {}
 
 
-@pytest.mark.slow
 def test_all_is_proved_of_the_built_in_formula():
     rows = proved_properties(load_formula(BUILT_IN))
     assert [row for row in rows if not row.proved] == []

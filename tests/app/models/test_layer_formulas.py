@@ -39,7 +39,6 @@ def few():
     return table.where(cnn=sorted(set(table.frame["cnn"]))[:6])
 
 
-@pytest.mark.slow
 def test_the_sum_is_that_of_the_layers_one_by_one(law):
     rows = run_layers(configuration(**RUN), [spec.name for spec in law.used_features])
     each = law.predict(rows.columns)
@@ -59,7 +58,6 @@ def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
     assert prediction.time_s == pytest.approx(of_layers + once[0], rel=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scope", [LAYER_FORMULA, BUILT_IN])
 def test_some_runs_have_the_rows_that_they_have_alone(few, scope):
     formula, chosen = load_formula(scope), np.arange(len(few)) % 3 == 1
@@ -89,7 +87,6 @@ def test_terms_shares_and_sensitivity_are_of_the_sum(law):
     assert "peak_flop_per_s" in variables(in_raw_columns(law))
 
 
-@pytest.mark.slow
 def test_commands_take_a_law_of_layers(law, in_empty_folder):
     save_formula(law, in_empty_folder / "law.json")
     asked = ["--formula", "law.json", "--cnn", "resnet50", "--batch", "64", "--json"]
@@ -102,7 +99,6 @@ def test_commands_take_a_law_of_layers(law, in_empty_folder):
     assert "batch 64, on V100-SXM2-16GB" in shown.stdout
 
 
-@pytest.mark.slow
 def test_scoring_and_refitting(law, few):
     definition = definition_of({"against": "null_compute", "folds": 3}, "test")
     outcome = score_formula(law, few, definition, refit=True)
@@ -115,7 +111,6 @@ def test_scoring_and_refitting(law, few):
     assert outcome.columns["total_compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)
 
 
-@pytest.mark.slow
 def test_refitted_constants_are_found_again(law, few):
     X, cnn_layers = few.features(), CnnLayers.of(few)
     rows = cnn_layers.rows(X, [spec.name for spec in law.used_features])
@@ -127,7 +122,6 @@ def test_refitted_constants_are_found_again(law, few):
     assert np.abs(fitted.predict(X) / seconds - 1).max() < 0.05
 
 
-@pytest.mark.slow
 def test_a_search_of_layers_predicts_from_features_of_runs(few):
     X, cnn_layers = few.features(), CnnLayers.of(few)
     search = LayerFit(cnn_layers)

@@ -40,7 +40,6 @@ def test_published_predictions_in_python(model):
     assert_published(model, case_seconds(law, cases_of(law)) / 60)
 
 
-@pytest.mark.slow
 @given(threads=st.integers(1, 3840), network=st.sampled_from(("small", "medium", "large")))
 @settings(max_examples=150, deadline=None)
 def test_contention_and_cycles_are_those_of_the_table_for_any_number_of_threads(threads, network):

@@ -29,7 +29,6 @@ def test_several_gpus_add_the_exchange_of_the_textbook(formula):
     assert handling(law).covers_multi_gpu and exchange_seconds(law, run, None, single).tolist() == [0.0]
 
 
-@pytest.mark.slow
 def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
     choose = random.Random(7)
     nets, cards = list(lookup_tables.cnn_rows().values()), list(lookup_tables.gpu_rows())

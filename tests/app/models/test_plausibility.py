@@ -108,7 +108,6 @@ WRONG_UNITS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("heading", "unit", "named"), WRONG_UNITS, ids=lambda text: text.replace("/", "-"))
 def test_a_unit_that_is_wrong_or_not_stated_is_named(tmp_path, runs, heading, unit, named):
     made = imported(tmp_path / "runs.csv", runs["one"], heading, runs["one"].units[unit])
@@ -141,7 +140,6 @@ def test_what_is_of_one_gpu_is_not_taken_for_all(tmp_path, runs, heading, unit, 
     assert made.issues
 
 
-@pytest.mark.slow
 def test_single_runs_in_another_unit_are_listed(tmp_path, runs):
     own = runs["one"]
     for wrong in ("s", "us"):
@@ -186,7 +184,7 @@ def test_the_unit_in_a_cell_is_preferred_to_that_of_its_header_and_of_the_user(t
 def test_a_time_of_a_hundred_iterations_is_asked_about(tmp_path, runs):
     heading, values = "time for 100 it (s)", runs["one"].units["100 it"]
     made = imported(tmp_path / "runs.csv", runs["one"], heading, values)
-    assert made.table is None and ("--column", f"time_s={heading}") in flags(made)
+    assert ("--column", f"time_s={heading}") in flags(made)
     # Who names it as the time of one iteration is told that it is not.
     named = imported(tmp_path / "runs.csv", runs["one"], heading, values, columns={"time_s": heading})
     assert any("no usual unit explains it" in issue.text for issue in named.issues)
@@ -198,7 +196,6 @@ def test_thousands_of_images_are_asked_about(tmp_path, runs, heading, unit):
         assert imported(tmp_path / "runs.csv", runs["one"], heading, values).issues
 
 
-@pytest.mark.slow
 def test_few_tables_of_measured_runs_are_doubted(tmp_path):
     """At most one table of a source, GPU and precision in fifteen is asked about, some with reason."""
     runs = load("default")
@@ -237,7 +234,6 @@ def test_precisions_whose_times_are_exchanged_are_remarked_on():
     assert "exchanged" in remarks(runs_from_frame(exchanged, "runs"))[-1]
 
 
-@pytest.mark.slow
 def test_few_rows_and_batches_that_are_exchanged_are_doubted():
     frame = pd.DataFrame(
         [("T4", "resnet50", batch, "amp", 1.0) for batch in (32, 64)],

@@ -8,7 +8,6 @@ from trainlaw.app.workbook.model import first_choice
 from trainlaw.validate.formula_errors import carried_errors
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("few_networks")
 def test_show_page_and_workbook_say_what_the_search_adds():
     formula = BUILT_IN_FORMULAS["6"]()

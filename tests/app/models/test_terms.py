@@ -46,7 +46,6 @@ def written(text_or_expression):
     return terms_of(Formula(expression, (*SPECS, FACTOR), TARGET))
 
 
-@pytest.mark.slow
 @given(expressions)
 def test_terms_add_up_to_the_expression(expression):
     whole, valid = evaluate(expression, POINT)

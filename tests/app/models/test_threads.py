@@ -49,7 +49,6 @@ def definition(runs):
     return asked_definition(None, options)
 
 
-@pytest.mark.slow
 def test_a_number_of_threads_that_was_held_out_is_predicted(definition):
     kind = STUDY_KINDS["free-runs"]
     table = kind.rows(read_study_table(definition))
@@ -64,7 +63,6 @@ def test_a_number_of_threads_that_was_held_out_is_predicted(definition):
     assert mape_percent(table.seconds[split.test], predicted) < 5
 
 
-@pytest.mark.slow
 def test_threads_are_no_matter_of_gpus_nor_of_one_number_of_threads(definition, runs):
     kind = STUDY_KINDS["free-runs"]
     settings = SearchSettings(evaluations=100)

@@ -25,8 +25,6 @@ from trainlaw.validate.applicability import KEY, JointRange
 
 from ..questions import predicted, questions
 
-pytestmark = pytest.mark.slow
-
 # Each link is opened as an address is, without leaving the page.
 ANSWERS = """links => links.map(link => {
   readAddress(link);
@@ -143,7 +141,7 @@ def compare(page, law, asked):
 
 
 KINDS = (
-    "times that of any training run",
+    "work per iteration than in any training run",
     "unlike any",
     "no training run used",
     "of the generation",
@@ -389,6 +387,7 @@ def test_terms_hours_and_errors_stand_with_the_answer(opened, page_file, law):
     sure = page.inner_text("#sure")
     (amp,) = [group for group in law.errors["precision"] if group["name"] == "amp"]
     assert "never measured" in sure and f"{amp['errors']['trainlaw']:.1f} %" in sure  # of the chip; of amp
+    assert "90 % interval" in sure
     assert f"{row.high_s / row.time_s:.2f} times the prediction" in sure
     page.select_option("#precision", "")
     assert "tf32, linear layers fp32 (PyTorch's default" in page.inner_text("#notes")

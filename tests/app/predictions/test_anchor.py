@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trainlaw.app.inputs.run_folder import FRONT_FOLDER, RUN_FILES
 from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, MEASURED_PAIR_GPUS, pair_formula
-from trainlaw.app.predictions.anchor import ProfileRequest, Workload, measured_gpu, predict_from_profile
+from trainlaw.app.predictions.anchor import Workload, measured_gpu, predict_from_profile
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor import is_plain_run, transferred, without_vanishing_terms
 from trainlaw.datasets import load
@@ -51,7 +51,6 @@ def test_transferred_law_finds_the_planted_exponent():
     assert found.predict({spec.name: X[spec.name].to_numpy() for spec in found.features}) == pytest.approx(y)
 
 
-@pytest.mark.slow
 def test_transfer_law_forgets_anchors_without_runs_of_their_own():
     rows = STUDY_KINDS["anchor"].rows(load("profet-pairs"))
     assert is_plain_run(rows.X).sum() == 1730 == (~rows.evaluated).sum()
@@ -89,32 +88,29 @@ def test_names_of_measured_cards_may_be_short():
 def test_prediction_from_tensorflows_table_is_near_the_measured_time(profile_file):
     path, row = profile_file
     anchor_s = float(row["anchor_time_s"])
-    found = predict_from_profile(
-        ProfileRequest(path, "T4", "K80", Workload("vgg16_profet", 32, 128), anchor_s)
-    )
+    found = predict_from_profile(path, ("T4", "K80"), Workload("vgg16_profet", 32, 128), anchor_s=anchor_s)
     assert found.time_s == pytest.approx(row["time_s"], rel=0.15)
     assert found.low_s < found.time_s < found.high_s and "profile and CNN" in found.formula
     assert found.low_s * found.high_s == pytest.approx(found.time_s**2)
     assert found.warnings == ()
-    alone = predict_from_profile(ProfileRequest(path, "T4", "K80", anchor_s=anchor_s))
+    alone = predict_from_profile(path, ("T4", "K80"), anchor_s=anchor_s)
     assert "profile alone" in alone.formula and alone.time_s == pytest.approx(row["time_s"], rel=0.3)
-    unmeasured = predict_from_profile(ProfileRequest(path, "T4", "A40", Workload("vgg16", 32, 128), 0.3))
+    unmeasured = predict_from_profile(path, ("T4", "A40"), Workload("vgg16", 32, 128), anchor_s=0.3)
     assert "any pair" in unmeasured.formula and 0 < unmeasured.time_s < 0.3
 
 
 @each_row("pair", permutations(MEASURED_PAIR_GPUS, 2))
 def test_a_profile_alone_is_enough_for_every_measured_pair(pair, profile_file):
     path, row = profile_file
-    found = predict_from_profile(ProfileRequest(path, *pair, anchor_s=float(row["anchor_time_s"])))
+    found = predict_from_profile(path, pair, anchor_s=float(row["anchor_time_s"]))
     assert "profile alone" in found.formula and found.time_s > 0
 
 
 def test_a_formula_of_runs_does_not_transfer_between_gpus(profile_file):
     with pytest.raises(InputError, match="target GPU"):
-        predict_from_profile(ProfileRequest(profile_file[0], "T4", "K80", formula=BUILT_IN))
+        predict_from_profile(profile_file[0], ("T4", "K80"), formula=BUILT_IN)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick_studies")
 def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     folder = tmp_path / "run"

@@ -3,7 +3,6 @@
 from itertools import product
 
 import numpy as np
-import pytest
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.datasets import GpuCatalog, built_in_gpus, find_cnn_counts
@@ -19,7 +18,6 @@ CHANGED = (
 PRECISIONS = ("fp32", "default", "amp", "bf16")
 
 
-@pytest.mark.slow
 def test_better_specifications_never_take_longer_and_worse_ones_never_less():
     cnn, gpus = find_cnn_counts("mobilenet_v2"), [gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"]
     made, places, signs = list(gpus), list(range(len(gpus))), [0] * len(gpus)

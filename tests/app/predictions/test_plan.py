@@ -19,7 +19,7 @@ from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.predictions.scaling import scaling_curve
 from trainlaw.app.predictions.training import Training
-from trainlaw.app.predictions.training_plans import DEFAULT_OPTIONS, PlanOptions, plan_training
+from trainlaw.app.predictions.training_plans import PlanOptions, plan_training
 from trainlaw.app.terminal.plan_text import plans_csv, plans_json, plans_svg
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.hardware.hosts import hosts
@@ -34,7 +34,10 @@ CHOICE = find_formulas(Path("built-in"), "", Path("/nowhere"))
 PRICES = read_prices(Path("example"), CATALOG)
 
 
-def plans(options=DEFAULT_OPTIONS, prices=None, by="", **selection):
+USUAL = PlanOptions()
+
+
+def plans(options=USUAL, prices=None, by="", **selection):
     gpus = GpuSelection(**selection).of(CATALOG)
     return plan_training(
         CHOICE.formula,
@@ -125,11 +128,14 @@ def test_limits_hold_for_the_prediction_or_for_its_upper_end():
         assert gpu.memory_bytes <= 16e9 and gpu.tdp_w <= 300 and gpu.vendor == "NVIDIA"
 
 
-def test_a_budget_holds_for_the_prediction_or_for_its_upper_end(priced):
-    budget = priced.frame["cost"].median()
+def test_a_budget_holds_for_the_prediction_or_for_its_upper_end():
+    every = plans(PlanOptions(counts=(1, 2)), PRICES).frame
+    budget = every["cost"].quantile(0.5, interpolation="lower")  # what a plan costs is within it
     options = PlanOptions(counts=(1, 2), budget=budget)
     within, surely = plans(options, PRICES), plans(replace(options, surely=True), PRICES)
-    assert within.frame["cost"].max() <= budget < within.frame["cost_high"].max()
+    assert within.frame["cost"].max() == budget < within.frame["cost_high"].max()
+    fastest = every["training_h"].min()
+    assert plans(PlanOptions(counts=(1, 2), within_h=fastest), PRICES).frame["training_h"].min() == fastest
     assert surely.frame["cost_high"].max() <= budget
     assert 0 < len(surely.frame) < len(within.frame)
 

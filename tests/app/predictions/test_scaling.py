@@ -19,7 +19,6 @@ WAY = {"link": "nvlink2-x6", "network": "infiniband-edr"}
 SETUP = {"link": "nvlink2-x6", "fabric": "infiniband-edr"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
 def test_the_times_are_those_of_predict(formula, algorithm):
     points = scaling_curve(formula, CNN, GPU, 64, most=32, setup=Setup(algorithm=algorithm, **SETUP))

@@ -33,7 +33,6 @@ def test_chains_gain_nothing(cnn, phase):
     assert found.critical == tuple(range(len(found.layers)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cnn", BRANCHED)
 def test_branches_run_side_by_side(cnn):
     found = plan(cnn)
@@ -73,7 +72,6 @@ def test_the_sum_is_the_law_of_a_training_pass():
     assert tasks.total_s == pytest.approx(whole, rel=1e-9)
 
 
-@pytest.mark.slow
 def test_a_slower_event_never_helps_and_a_full_gpu_gains_nothing():
     free, dear = plan("googlenet", event_s=0.0), plan("googlenet", event_s=1.0)
     assert free.chosen.speed_up >= plan("googlenet").chosen.speed_up > 1.0

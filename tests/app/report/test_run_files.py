@@ -94,7 +94,6 @@ def is_alone(seen, text):
     return seen
 
 
-@pytest.mark.slow
 def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     text = report_html(outcome)
     seen = is_alone(parsed_html(text), text)
@@ -106,7 +105,6 @@ def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     assert "nan" not in re.sub(r"<[^>]+>", " ", text).lower().split()
 
 
-@pytest.mark.slow
 def test_every_run_is_drawn(outcome):
     first, *others = report_html(outcome).split("<svg ")[1:]
     assert sum(path.count("h0") for path in re.findall(r'<path d="([^"]*)"', first)) == len(load("fp32-2026"))
@@ -135,7 +133,6 @@ def test_the_lead_is_put_to_the_test_of_each_group(formula):
     assert "1.0 points higher" in carried(21.0, 21.0, 21.0)
 
 
-@pytest.mark.slow
 def test_hostile_texts_are_inert(outcome, parsed_html):
     evil = "</script><img src=x onerror=alert(1)>'\"&"
     frame = outcome.result.predictions.assign(cnn_base=evil, generation=evil)
@@ -174,7 +171,6 @@ def test_text_names_formula_errors_and_files(outcome, tmp_path):
         assert expected in text
 
 
-@pytest.mark.slow
 def test_the_story_is_short_and_open_to_all(outcome, opened, tmp_path):
     """Folded, it has five screens and no violation that axe-core knows; unfolded, it fits a phone."""
     axe = pytest.importorskip("axe_core_python.sync_playwright").Axe()
@@ -216,7 +212,6 @@ def test_the_report_has_intervals_of_the_mean_over_seeds():
     assert low <= np.mean(errors, axis=0)[inside].mean() <= high
 
 
-@pytest.mark.slow
 def test_counts_have_thousands_marks_and_no_row_is_half_empty(outcome):
     text = report_html(outcome)
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)

@@ -76,7 +76,6 @@ def _sum_of(table, factor):
     return factor * float(table["a"].sum())
 
 
-@pytest.mark.slow
 def test_a_formula_is_validated_on_a_cluster_as_here(thread_place):
     table = load("fp32-2026").where(source="mxnet-docs")
     definition = StudyDefinition(table="fp32-2026", folds=2, against=("null_compute",))
@@ -178,7 +177,6 @@ def test_a_cluster_without_workers_and_a_lost_scheduler_are_one_line(monkeypatch
     assert "--resume continues" in str(clusters._named(lost))
 
 
-@pytest.mark.slow
 def test_local_workers_ask_for_a_certificate(monkeypatch):
     monkeypatch.setattr(clusters, "_SECONDS_TO_FIRST_WORKER", 600.0)
     with clusters.task_place("local:1") as place:
@@ -191,7 +189,6 @@ def test_local_workers_ask_for_a_certificate(monkeypatch):
             distributed.Client(plain, timeout=2, set_as_default=False)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "fault"),
     [

@@ -105,7 +105,6 @@ def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):
     assert "one layer of a CNN" in done.output + str(done.exception)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick_studies")
 def test_a_study_ends_in_all_files(in_empty_folder):
     few("cde-layers/conv/forward", 300).frame.to_csv("layers.csv", index=False)

@@ -48,7 +48,6 @@ def test_runs_fit_where_every_quantity_is_known(rows):
     assert not RUN_SKELETON.fits(holed)
 
 
-@pytest.mark.slow
 def test_a_law_has_all_of_its_skeleton(rows):
     search = LawFit().fit(rows.X, rows.seconds, rows.groups)
     used = set(variables(search.formula_.expression))
@@ -104,7 +103,6 @@ def test_a_new_amount_is_one_row_of_the_table(monkeypatch):
     assert table[-1].feature.definition == "6 * batch_per_gpu * pool_elements / comparable_fp32_flop_per_s"
 
 
-@pytest.mark.slow
 def test_few_runs_of_an_architecture_on_a_gpu_are_fitted_and_weigh_less(rows):
     groups, bases = rows.groups, rows.labels["cnn_base"].to_numpy(dtype=str)
     cells = np.char.add(groups, bases)

@@ -26,8 +26,6 @@ from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.formula_errors import overall_error
 from trainlaw.validate.inclusion import support_of
 
-pytestmark = pytest.mark.slow
-
 GPUS = ["GTX 1080 Ti", "T4", "V100-SXM2-16GB", "A40", "K80"]
 
 

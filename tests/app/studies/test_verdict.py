@@ -56,7 +56,6 @@ def test_a_law_no_better_than_the_median_learned_nothing(formula, few):
     assert line.endswith("of roofline by 1.10")
 
 
-@pytest.mark.slow
 def test_a_better_baseline_is_named_with_both_errors(formula, few):
     y = few.seconds
     known = {"trainlaw": 1.2 * y, "roofline": 1.1 * y, "constant": np.full(len(y), np.median(y))}
@@ -66,7 +65,6 @@ def test_a_better_baseline_is_named_with_both_errors(formula, few):
     assert first_line(formula, few, **known | {"trainlaw": 1.05 * y}) == ()
 
 
-@pytest.mark.slow
 def test_a_baseline_that_is_better_by_another_mean_is_named(formula, few):
     first = few.frame["gpu"] == few.frame["gpu"].iloc[0]
     few = RunTable("uneven.csv", few.frame[first | ~few.frame["gpu"].duplicated()].reset_index(drop=True))
@@ -81,7 +79,6 @@ def test_a_baseline_that_is_better_by_another_mean_is_named(formula, few):
     assert f"by the mean over runs (roofline 10.0 %, ours {100 * error * largest.mean():.1f} %)" in line
 
 
-@pytest.mark.slow
 def test_an_evolution_that_adds_nothing_certain_is_said_so(formula, few):
     y = few.seconds
     known = {"trainlaw": 1.05 * y, "constant": np.full(len(y), np.median(y))}
@@ -143,7 +140,6 @@ def test_every_kind_is_compared_with_a_constant(kind):
     assert "constant" in definition_of({"of": kind.name}, "test").against
 
 
-@pytest.mark.slow
 def test_a_study_of_a_constant_ends_well_and_says_so(few, tmp_path):
     none = np.full(len(few), np.nan)
     flat = few.frame.assign(time_s=0.1, time_min_s=none, time_max_s=none)

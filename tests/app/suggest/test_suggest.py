@@ -14,8 +14,6 @@ from trainlaw.formulas import InputError, UnknownNameError, save_formula
 
 from ...commands import check_width, invoke
 
-pytestmark = pytest.mark.slow
-
 NETWORKS = "resnet18,vgg11,alexnet_mx,squeezenet1_1,mobilenet_v2"
 
 

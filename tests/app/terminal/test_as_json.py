@@ -42,7 +42,6 @@ def test_json_is_plain(name):
     assert value(name, *COMMANDS[name])
 
 
-@pytest.mark.slow
 def test_figures_are_those_of_the_tables():
     gpu = value("gpus show", "T4")
     assert gpu["specifications"]["memory_bytes"] == {

@@ -10,7 +10,6 @@ from ...commands import invoke
 run = partial(invoke, "data", columns=100)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("by", ["gpu,precision,layout", "source"])
 def test_coverage_fits_and_counts_every_run(by):
     result = run("coverage", "atlas", "--by", by)
@@ -20,7 +19,6 @@ def test_coverage_fits_and_counts_every_run(by):
     assert "sources" in result.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["svg", "html"])
 def test_heat_map_is_a_picture_of_every_cell(tmp_path, ending):
     path = tmp_path / f"coverage.{ending}"

@@ -50,6 +50,5 @@ def check_width(monkeypatch, in_empty_folder):
     return check
 
 
-@pytest.mark.slow
 def test_tables_fit_the_terminal(check_width, check_each):
     check_each(check_width, COMMANDS)

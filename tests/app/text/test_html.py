@@ -20,13 +20,13 @@ def template(monkeypatch):
     original = html.template_text
 
     def use(text):
-        html._environment.cache_clear()
+        html.environment.cache_clear()
         monkeypatch.setattr(
             html, "template_text", lambda name: text if name == "test.html" else original(name)
         )
 
     yield use
-    html._environment.cache_clear()
+    html.environment.cache_clear()
 
 
 def test_values_are_escaped_in_elements_and_attributes(template):
@@ -52,7 +52,6 @@ def test_the_hash_is_that_of_the_content_security_policy():
     assert content_hash("const a = 1;") == f"sha256-{base64.b64encode(digest).decode()}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["predict", "--cnn", "lenet5", "--gpu", "T4", "--batch", "8"]]
 )

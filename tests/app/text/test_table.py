@@ -3,7 +3,7 @@
 import json
 
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
-from trainlaw.app.text.html import _environment
+from trainlaw.app.text.html import environment
 from trainlaw.app.text.numbers import show_percent, show_seconds
 from trainlaw.app.text.tables import Table, TableColumn, finite_json
 
@@ -31,7 +31,7 @@ def test_csv_and_json_have_names_and_plain_values():
 
 
 def test_html_has_a_class_per_column():
-    macros = _environment().get_template("macros.html").module
+    macros = environment().get_template("macros.html").module
     shown = macros.show_table("Errors", TABLE)
     assert '<td class="n">12.6</td>' in shown and '<th class="">CNN</th>' in shown
 

@@ -28,7 +28,6 @@ from trainlaw.formulas.scopes import FORWARD
 from ...libreoffice import read_book
 from .plans import built_in_plan, located, sheet_of, value_of
 
-pytestmark = pytest.mark.slow
 SHEETS = ["Prediction", "Ranking", "All GPUs", "Formula", "CNNs", "GPUs", "Errors", "My runs", "Notes"]
 # A window of this many pixels, the bars of the application above and below the cells, and row numbers.
 SCREEN, BARS, MARGIN = (1400, 1000), 280, 60
@@ -58,6 +57,9 @@ def test_answer_warnings_and_usual_choices_are_on_one_screen(law):
     assert places["warnings"][0] < places["use sheet My runs"][0] < rows
     points = sum(sheet.heights.get(row, LINE_POINTS) for row in range(rows))
     assert points * 96 / 72 <= SCREEN[1] - BARS
+    if law == FORWARD:
+        _, *compiler = located(plan, "tl_compilation")
+        assert sheet.cells[tuple(compiler)].value == "eager"
 
 
 def test_every_sheet_and_its_choices_are_there(plan):

@@ -35,6 +35,7 @@ def test_a_small_net_is_counted_as_by_hand():
     assert found["conv_output_elements"] == 256 + 64 + 128
     assert found["depthwise_output_elements"] == 128
     assert found["batchnorm_output_elements"] == 256
+    assert found["batchnorm_pixels"] == 64
     assert found["concat_elements"] == 128
     assert found["pool_elements"] == 256
     assert found["elementwise_elements"] == 256 + 256 + 64 + 128 + 128 + 5
@@ -73,7 +74,6 @@ def test_units_and_definitions_are_those_of_the_counts():
 EXPLAINED = {"alexnet_bvlc", "alexnet_mx", "se_resnext101_32x4d", "inception_resnet_v2"}
 
 
-@pytest.mark.slow
 def test_the_shipped_table_is_that_of_the_zoo():
     table = cnn_table()
     assert len(table) >= 255 and set(table["cnn"]) == set(zoo_names())

@@ -54,7 +54,6 @@ def seconds_at_bandwidth(run, kind: str) -> float:
     return 4 * run["batch_per_gpu"] * moved / built_in_gpus().find(run["gpu"]).number("bandwidth_byte_per_s")
 
 
-@pytest.mark.slow
 def test_each_kind_costs_its_bytes_at_one_share_of_the_bandwidth():
     shares: dict[str, dict[str, list[float]]] = {}
     for run in read_data_table("profet_profiles.csv.xz").to_dict("records"):

@@ -1,6 +1,6 @@
 import pytest
 from trainlaw.datasets import find_cnn, find_cnn_counts, load
-from trainlaw.datasets.cnns.names import cnn_key, cnn_name, cnn_names
+from trainlaw.datasets.cnns.names import cnn_name, cnn_names
 from trainlaw.datasets.cnns.zoo import zoo_entry, zoo_names
 from trainlaw.datasets.files.mapping import joined_name
 from trainlaw.formulas.errors import UnknownNameError
@@ -51,7 +51,7 @@ def test_names_are_found_as_people_write_them(text, name):
 
 def test_every_known_name_is_found_on_the_command_line_as_in_a_table():
     for name in cnn_names():
-        assert cnn_key(name) == cnn_name(name) == name
+        assert cnn_name(name) == name
         assert zoo_entry(name).input_size_px > 0
 
 
@@ -64,8 +64,7 @@ def test_every_known_name_is_found_on_the_command_line_as_in_a_table():
     ],
 )
 def test_a_regnet_means_the_same_in_tables_and_on_the_command_line(name, of_authors, of_torchvision):
-    # A file of runs is read with `cnn_key`, a name on the command line with `cnn_name`.
-    assert cnn_key(name) == cnn_name(name) == f"{name}_torch"
+    assert cnn_name(name) == f"{name}_torch"
     assert find_cnn_counts(name).counts["params"] == of_torchvision
     assert find_cnn_counts(f"pycls/{name}").counts["params"] == of_authors
     # The runs of the authors are those of the authors' CNN.

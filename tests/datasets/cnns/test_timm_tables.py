@@ -62,7 +62,6 @@ def test_activations_are_those_published():
     assert all(UNSEEN.match(row["name"]) for row in wrong), [row["name"] for row in wrong]
 
 
-@pytest.mark.slow
 def test_macs_are_those_published_or_less_by_the_normalisations():
     """fvcore counts normalisations as multiply-accumulates; without them most agree to 1 %."""
     wrong = [row for row in COUNTED if not close(millions(row)["macs"] / 1e3, row["gmacs"])]
@@ -87,7 +86,6 @@ def counted_by_fvcore(name: str, size: int) -> float:
     return macs + 2 * of_batch + per_norm * others + per_weight * weights
 
 
-@pytest.mark.slow
 @each_row("name", timm_names()[::12])
 def test_layers_give_the_shipped_counts(name):
     entry = zoo_entry(name)

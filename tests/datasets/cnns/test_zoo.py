@@ -1,7 +1,6 @@
 import re
 from functools import cache
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
@@ -20,7 +19,6 @@ def counted(name, input_size_px, n_classes):
     return cnn, counts(cnn)
 
 
-@pytest.mark.slow
 @each_row("row", PUBLISHED)
 def test_published_figures(row):
     found = counted(row["cnn"], int(row["input_size_px"]), int(row["n_classes"]))[1]
@@ -38,7 +36,6 @@ def test_enough_nets_have_exact_published_figures():
     assert len(zoo_names()) >= 60
 
 
-@pytest.mark.slow
 @each_row("name", zoo_names())
 def test_every_net_builds_with_its_usual_input(name):
     entry = zoo_entry(name)

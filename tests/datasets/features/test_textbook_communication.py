@@ -63,7 +63,6 @@ def together():
     return pd.concat([run.frame for run in runs]), runs[0].facts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
 def test_every_algorithm_has_its_textbook_time(algorithm, together):
     frame, facts = together

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from trainlaw.datasets import FEATURES, load
 from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
 from trainlaw.datasets.files.storage import read_data_rows
@@ -24,7 +23,6 @@ def test_each_resource_has_work_and_factors_of_pure_numbers():
     assert all(row["reason"] for row in read_data_rows("factors.csv"))
 
 
-@pytest.mark.slow
 def test_each_amount_of_work_occurs_on_three_groups_of_gpus():
     """Where fewer had some, its weight would be the rule's, and the rule could not be measured."""
     table = load("default")

@@ -31,7 +31,6 @@ def test_any_bytes_are_refused(tmp_path, content):
     assert not read_or_refused(import_runs, path)
 
 
-@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(st.lists(st.tuples(*[st.text(max_size=20)] * 4), min_size=1, max_size=5))
 def test_any_texts_in_four_columns(tmp_path, rows):

@@ -55,7 +55,6 @@ def test_empty_rows_of_a_sheet_are_skipped(tmp_path):
     assert table.to_numpy().tolist() == [["T4", "1.5"]]
 
 
-@pytest.mark.slow
 def test_a_far_cell_does_not_make_a_million_rows(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

@@ -72,7 +72,6 @@ def test_the_row_of_the_iteration_has_no_work_of_layers():
     assert (rows.columns["iteration_overhead_s"][:-1] == 0).all()
 
 
-@pytest.mark.slow
 def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite():
     table = load("fp32-2026")
     rows = run_layers(table, WORK)
@@ -84,7 +83,6 @@ def test_default_table_has_layers_for_all_its_runs_and_features_that_are_finite(
     assert (labels["cnn"][rows.sums.start[:-1]] == table.labels()["cnn"]).all()
 
 
-@pytest.mark.slow
 def test_cnns_are_found_by_their_counts_alone():
     table = load("fp32-2026").where(source="profet")
     ours, theirs = run_layers(table, WORK), CnnLayers.of(table).rows(table.features(), WORK)

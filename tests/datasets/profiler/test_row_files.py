@@ -81,7 +81,6 @@ sweep(files.left(wanted), measure, lambda each: host, files, tell)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is a signal of POSIX systems")
 def test_kill_9_leaves_whole_rows_and_loses_one_configuration(tmp_path):
     path = tmp_path / "runs.csv"

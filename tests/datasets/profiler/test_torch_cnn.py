@@ -59,7 +59,6 @@ def test_module_has_the_parameters_and_shapes_of_the_graph(name):
     check_against_graph(build(name))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", zoo_names())
 def test_forward_and_backward_run_on_the_smallest_input(name):
     cnn = smallest(name)

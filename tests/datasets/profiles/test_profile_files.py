@@ -129,7 +129,6 @@ def correct_profile(path):
     assert np.isfinite(grouped_seconds(named, np.array([1.0])).to_numpy()).all()
 
 
-@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.binary(max_size=2000) | st.text(max_size=500).map(str.encode))
 def test_any_bytes_are_read_or_refused(tmp_path, content):

@@ -53,7 +53,6 @@ def test_errors_of_the_memory_estimate(memory_ratios):
         assert f"| {title} | {shown} |" in TEXT
 
 
-@pytest.mark.slow
 def test_a_line_of_noise_is_current():
     from trainlaw.datasets.measurements.inspection import noise_between_sources
 
@@ -69,7 +68,6 @@ def test_the_picture_shows_every_gpu():
         assert f">{gpu}</text>" in picture
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["gpu", "gpu-5-fold", "cnn", "cnn-family", "generation", "both"])
 def test_repeats_of_a_configuration_never_straddle_a_split(scheme):
     table = load("atlas")

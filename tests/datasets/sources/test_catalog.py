@@ -114,7 +114,6 @@ def test_every_set_says_what_to_know(dataset):
 WHOLE = [name for name in RUN_SETS if name not in ("default", "atlas", "atlas-multi", "precisions-2026")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_runs_keep_their_schema(name):
     frame = load(name).frame

@@ -15,7 +15,6 @@ def grown(drawing, problem, count, depth):
     return [Individual(grammar.grow(grammar.target, depth, drawing)) for _ in range(count)]
 
 
-@pytest.mark.slow
 def test_trees_have_the_losses_of_their_expressions(untyped_problem, drawing):
     trees = grown(drawing, untyped_problem, 300, 6)
     rows = untyped_problem.rows

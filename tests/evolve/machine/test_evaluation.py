@@ -25,7 +25,6 @@ def residuals(program, theta, rows):
     return work.residual[: rows.block_start[1]].copy()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_derivatives_are_those_of_finite_differences(typed_problem, drawing, logarithmic):
     # Positive, since the slope of 0^x is not defined.

@@ -134,7 +134,6 @@ def test_an_exact_formula_is_found_with_round_constants():
     assert estimator.formula_.provenance["training_loss"] < EXACT_LOSS
 
 
-@pytest.mark.slow
 def test_without_groups_noise_does_not_lengthen_the_formula():
     generator = np.random.default_rng(3)
     X = generator.uniform(1.0, 5.0, (300, 3))

@@ -28,7 +28,6 @@ def fitted(typed_rows, specs):
     return fit
 
 
-@pytest.mark.slow
 def test_operators_of_deap_and_of_the_user_replace_those_of_the_search(fitted):
     seen = []
 

@@ -20,7 +20,6 @@ def tree_of(text, problem):
     return from_expression(parse_text(text), problem.grammar)
 
 
-@pytest.mark.slow
 def test_only_the_holes_of_a_template_evolve(typed_rows, specs):
     columns, y, groups = typed_rows
     settings = replace(QUICK, template=parse_text("max(2 * compute_s, hole_1) + hole_2 * launch_s"))

@@ -24,7 +24,6 @@ def columns():
     return a, b, c
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "law",
     [

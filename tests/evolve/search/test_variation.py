@@ -277,7 +277,6 @@ def test_shifts_of_shares_are_positive_or_above_the_pole(typed_problem, anywhere
     assert (np.mean(below), np.std(below)) == pytest.approx((0.5, 12**-0.5), abs=0.04)
 
 
-@pytest.mark.slow
 def test_a_fifth_of_the_wrapped_terms_get_a_share(typed_problem, drawing):
     share = typed_problem.grammar.share
     wrapped = [

@@ -57,7 +57,6 @@ def test_questions():
     assert substitute(expression, {"b": Constant(3.0)}) == parse_text("3 * exp(a) + 3^2")
 
 
-@pytest.mark.slow
 @given(expressions, st.randoms(use_true_random=False))
 def test_additive_terms_sum_to_the_whole(expression, random):
     columns = {name: np.array([random.uniform(0.5, 2) for _ in range(5)]) for name in "xyz"}

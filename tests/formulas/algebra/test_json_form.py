@@ -15,7 +15,6 @@ def nested(levels):
     return value
 
 
-@pytest.mark.slow
 @given(st.from_type(Apply))
 def test_reads_back(expression):
     assert from_json(json.loads(json.dumps(to_json(expression)))) == expression

@@ -23,14 +23,12 @@ KNOWN = {
 }
 
 
-@pytest.mark.slow
 def test_known_and_the_same_in_any_company():
     found = simplify_all([parse_text(text) for text in KNOWN], POSITIVE)
     assert [to_text(item) for item in found] == list(KNOWN.values())
     assert [simplify(parse_text(text), POSITIVE) for text in list(KNOWN)[:2]] == found[:2]
 
 
-@pytest.mark.slow
 def test_keeps_values_and_is_no_more_complex(random_expressions):
     expressions = random_expressions(30, seed=11)
     points = {name: np.random.default_rng(seed).normal(size=80) * 3 for seed, name in enumerate("xyz")}
@@ -42,7 +40,6 @@ def test_keeps_values_and_is_no_more_complex(random_expressions):
         np.testing.assert_allclose(others[valid], values[valid], rtol=1.0001e-9, atol=0)
 
 
-@pytest.mark.slow
 def test_a_rewrite_that_takes_too_many_calls_ends_and_own_rules_remain():
     slow = parse_text("(x * y + x * z) / x + x * y * 0")
     found = simplify(slow, POSITIVE, calls=1000)
@@ -63,7 +60,6 @@ def test_own_rules_remain_where_no_interpreter_starts(monkeypatch):
     assert to_text(simplify(parse_text("x * x + exp(x) / exp(x)"))) == "square(x) + 1"
 
 
-@pytest.mark.slow
 def test_valid_nowhere_is_left_alone():
     expression = parse_text("log(x - x - 1) + 1")
     assert simplify(expression) == expression
@@ -84,7 +80,6 @@ def test_sign_of_a_root_is_kept():
     assert evaluate(found, columns)[0].tolist() == [3, 2]
 
 
-@pytest.mark.slow
 def test_inside_a_spawned_worker_process():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         found = pool.apply_async(simplify, (parse_text("(x * y + x * z) / x"), None)).get(timeout=300)
@@ -104,7 +99,6 @@ def test_calls_are_counted_and_end():
     assert sys.getprofile() is None
 
 
-@pytest.mark.slow
 def test_the_worker_answers_line_by_line():
     request = {"expressions": [to_json(parse_text("(x * y + 1.5 * x) / x"))], "positive": ["x"]}
     request |= {"calls": 2_000_000, "parent": os.getppid()}

@@ -9,7 +9,6 @@ from trainlaw.formulas.algebra.sympy_bridge import from_sympy, to_sympy
 POINTS = {name: np.random.default_rng(seed).uniform(0.3, 2, 30) for seed, name in enumerate("xyz")}
 
 
-@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.from_type(Apply))
 def test_round_trip_keeps_values(expression):

@@ -15,13 +15,11 @@ from trainlaw.formulas import (
 expressions = st.from_type(Apply)
 
 
-@pytest.mark.slow
 @given(expressions)
 def test_exact_text_reads_back_as_the_same_tree(expression):
     assert parse_text(to_text(expression)) == expression
 
 
-@pytest.mark.slow
 @given(expressions)
 def test_rounded_text_is_readable_by_the_parser(expression):
     assert len(constants(parse_text(to_text(expression, digits=3)))) == len(constants(expression))

@@ -69,7 +69,6 @@ def test_keeps_values_and_is_no_more_complex(expression):
     assert np.mean((exact & others_valid)[ordinary]) > 0.9 if ordinary.any() else True
 
 
-@pytest.mark.slow
 @given(expressions)
 def test_is_stable(expression):
     once = tidy(expression)
@@ -77,7 +76,6 @@ def test_is_stable(expression):
     assert tidy(expression) == once
 
 
-@pytest.mark.slow
 @given(expressions)
 def test_fold_constants_leaves_no_finite_constant_sum(expression):
     folded = fold_constants(expression)

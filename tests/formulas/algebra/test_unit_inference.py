@@ -70,7 +70,6 @@ def test_each_constant_gets_its_unit(text, units):
     assert found == tuple(None if unit is None else Unit.parse(unit) for unit in units)
 
 
-@pytest.mark.slow
 @given(st.from_type(Apply))
 def test_without_units_nothing_conflicts(expression):
     pure = dict.fromkeys("xyz", Unit())

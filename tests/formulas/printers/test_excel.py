@@ -113,7 +113,6 @@ def test_cells_compute_the_same(many, columns_of_many, books, points, judge):
     assert len(many) == 120 and valid > 2_400 and invalid > 1_200
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_second_engine_computes_the_same(many, points, judge):
     engine = pytest.importorskip("formulas", reason="needs the package formulas, which is not installed")

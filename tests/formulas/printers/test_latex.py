@@ -18,7 +18,6 @@ def balanced(text):
     return level == 0 and len(re.findall(r"\\left\b", text)) == len(re.findall(r"\\right\b", text))
 
 
-@pytest.mark.slow
 def test_every_expression_is_well_formed(expressions):
     mathtext = pytest.importorskip("matplotlib.mathtext", reason="needs matplotlib, which is not installed")
     parser = mathtext.MathTextParser("path")

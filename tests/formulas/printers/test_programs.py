@@ -118,7 +118,6 @@ def test_a_missing_feature_is_invalid_in_javascript(law):
     assert np.isnan(javascript_values([print_javascript(law)], [{"batch": 1}])).all()
 
 
-@pytest.mark.slow
 def test_names_are_inert_in_r(nasty_laws, tmp_path):
     programs = []
     for nasty in nasty_laws:

@@ -114,7 +114,6 @@ def test_signs():
     assert not Elasticities(parse_text("log(x)"), {"x": (0, 1)}).nonnegative
 
 
-@pytest.mark.slow
 def test_no_bound_is_contradicted_by_samples(random_expressions):
     generator = np.random.default_rng(3)
     proved = bounded = 0

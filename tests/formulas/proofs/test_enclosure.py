@@ -8,7 +8,6 @@ ends = st.sampled_from([-1e6, -7.5, -2.0, -1.0, -0.25, 0.0, 0.25, 1.0, 2.0, 7.5,
 ranges = st.tuples(ends, ends).map(sorted)
 
 
-@pytest.mark.slow
 @given(st.from_type(Apply), ranges, ranges, ranges, st.integers(0, 1000))
 def test_no_value_leaves_the_bounds(expression, x, y, z, seed):
     generator = np.random.default_rng(seed)

@@ -23,7 +23,6 @@ def test_without_the_package_the_command_is_named(name, monkeypatch):
         ENGINES[name]()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_an_engine_fits_the_built_in_runs(name, few_runs, monkeypatch):
     pytest.importorskip(name)

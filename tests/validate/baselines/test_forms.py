@@ -81,7 +81,6 @@ def test_the_start_knows_nothing_of_the_held_out_kepler(runs):
     assert (form.parameters_["k1"], form.parameters_["k2"]) == (0.0, 0.0)
 
 
-@pytest.mark.slow
 def test_the_closed_form_has_the_errors_of_the_accuracy_notes_and_picks_the_faster_gpu(runs):
     found = {
         scheme: run_study(
@@ -102,7 +101,6 @@ def test_the_closed_form_has_the_errors_of_the_accuracy_notes_and_picks_the_fast
     assert found["cnn"].loc["cf9", "faster_gpu_percent"] > 98
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limit"),
     [
@@ -118,7 +116,6 @@ def test_several_gpus_are_predicted_from_the_time_on_one(name, limit, many_gpus)
     assert limit - 1.5 < 100 * np.abs(predicted / seconds - 1).mean() < limit
 
 
-@pytest.mark.slow
 def test_more_knowledge_of_communication_lowers_the_error(many_gpus):
     names = ("perfect_scaling", "ring_scaling", "mg13")
     splits = splits_by_name("source", many_gpus[2].reset_index(drop=True))
@@ -184,7 +181,6 @@ def test_mg13_is_the_sum_of_its_documented_parts():
     assert form.predict(X) == pytest.approx([seconds(row) for row in X.itertuples()], rel=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", baselines_for("measured_layer"))
 def test_layers_in_sample(name, rows_of):
     X, seconds, groups = rows_of["measured_layer"]

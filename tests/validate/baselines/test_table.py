@@ -26,7 +26,6 @@ def test_in_sample_error_is_sane_and_predictions_are_positive(name, few_runs):
     assert np.median(errors) < (0.8 if baseline(name).is_null else 0.4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_same_rows_same_fit(name, few_runs):
     first, second = (fitted(name, few_runs).predict(few_runs.X) for _ in range(2))
@@ -46,7 +45,6 @@ def test_every_name_is_unique_and_every_title_within_its_scope():
     assert len({row.name for row in TABLE}) == len(TABLE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_time_measured_in_other_units_changes_the_unit_only(name, few_runs):
     """A thousand times slower everywhere is predicted a thousand times slower."""
