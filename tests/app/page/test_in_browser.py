@@ -141,7 +141,7 @@ def compare(page, law, asked):
 
 
 KINDS = (
-    "times that of any training run",
+    "times the largest",
     "unlike any",
     "no training run used",
     "of the generation",
