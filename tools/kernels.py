@@ -23,7 +23,6 @@ VECTOR_FORMS = {
     "min": "smaller(a, b)",
     "pow": "power(a, b)",
     "sin": "sine(a)",
-    "sqrt": "square_root(a)",
     "tanh": "hyperbolic_tangent(a)",
 }
 # With a whole number of vectors LLVM writes no loop over single rows.
@@ -106,12 +105,14 @@ def _partials_text(codes: dict[str, int]) -> str:
         lines.append(f"    {'el' if position else ''}if code == {codes[name]}:  # {name}")
         for child, partial in zip(("first", "second"), partials, strict=False):
             used = re.findall(r"\b[abv]\b", partial)
-            lines.append(f"        if {child}_live:")
-            lines.append("            for i in range(n):")
+            # A single argument is live where the operation is.
+            lines += [f"        if {child}_live:"] if row.arity == 2 else []
+            indent = "    " * row.arity
+            lines.append(f"    {indent}for i in range(n):")
             lines += [
-                f"                {letter} = {form}" for letter, form in sources.items() if letter in used
+                f"        {indent}{letter} = {form}" for letter, form in sources.items() if letter in used
             ]
-            lines.append(f"                {child}[i] = adjoint[i] * ({partial})")
+            lines.append(f"        {indent}{child}[i] = adjoint[i] * ({partial})")
     return "\n".join([*lines, "    return 0.0"]) + "\n"
 
 

@@ -31,13 +31,12 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, no
     """Return the suggested measurements and their reasons as a table; note : a line about the pool."""
     rows = [[number, *_cells(member, pool)] for number, member in enumerate(found.members, start=1)]
     header = ["", "CNN", "batch", "px", "GPU", "time", "cost", "represents", "uncertain", "disagree"]
-    if any(member.new for member in found.members):
-        header.append("new range")
-    else:
-        rows = [row[:-1] for row in rows]
+    numbered = enumerate(found.members, start=1)
+    ranges = [f"{number}: {_new_ranges(member)}" for number, member in numbered if member.new]
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
     prose = (
+        *([f"outside the measured ranges: {'; '.join(ranges)}"] if ranges else []),
         f"together: distance of the pool to what is measured {_less(found.represented)}, variance of its "
         f"predicted times {_less(found.removed)}, ranges of the features covered {before} -> {after} %, "
         f"{cost} of iterations",
@@ -65,7 +64,6 @@ def _cells(member: Suggestion, pool: RunTable) -> list[object]:
         show_seconds(member.predicted_s),
         show_seconds(member.cost_s),
         *(f"{show_percent(100 * share)} %" for share in shares),
-        _new_ranges(member) or "-",
     ]
 
 

@@ -32,6 +32,7 @@ class LayerColumns:
         self.rows, self.reduction, self.columns, self.unfolded = products.T.copy()
         self.layers: Mask = ~self.group["input"]
         self.linear = self.of_kind("dense", "linear")
+        self.batchnorm = self.of_kind("batchnorm")
         self.heavy: Mask = self.group["convolution"] | self.group["dense"]
         self.grouped: Mask = self.groups > 1
         self.conv: Mask = self.group["convolution"] & ~self.depthwise

@@ -66,6 +66,8 @@ COUNTS: Mapping[str, Rule] = {
     "elementwise_elements": lambda t: t.output_elements * (t.layers & ~t.heavy),
     "concat_elements": lambda t: t.output_elements * (t.group["concat"] | t.group["move"]),
     "pool_elements": lambda t: t.read * t.group["pooling"],
+    # Where the channels are planes, one block of threads walks through all pixels of a channel.
+    "batchnorm_pixels": lambda t: t.rows * t.batchnorm,
     # Numbers of layers: each is at least one launch.
     "n_layers": lambda t: t.layers,
     "n_conv": lambda t: t.conv,

@@ -17,7 +17,6 @@ from trainlaw.evolve.machine.vector_maths import (
     power,
     sine,
     smaller,
-    square_root,
 )
 
 OPERATOR_CODES = {
@@ -91,7 +90,7 @@ def apply_operator(
     elif code == 10:  # sqrt
         for i in range(n):
             a = p * x[i]
-            out[i] = square_root(a)
+            out[i] = math.sqrt(a)
     elif code == 11:  # cbrt
         for i in range(n):
             a = p * x[i]
@@ -198,51 +197,40 @@ def apply_partials(
                 b = q * y[i]
                 second[i] = adjoint[i] * ((-a) / (b * b))
     elif code == 7:  # neg
-        if first_live:
-            for i in range(n):
-                first[i] = adjoint[i] * (-1.0)
+        for i in range(n):
+            first[i] = adjoint[i] * (-1.0)
     elif code == 8:  # abs
-        if first_live:
-            for i in range(n):
-                a = p * x[i]
-                first[i] = adjoint[i] * (
-                    (2.0 * (0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5)) - 1.0
-                )
+        for i in range(n):
+            a = p * x[i]
+            first[i] = adjoint[i] * ((2.0 * (0.5 * (math.copysign(1.0, a) + 1.0) if a != 0.0 else 0.5)) - 1.0)
     elif code == 9:  # inv
-        if first_live:
-            for i in range(n):
-                a = p * x[i]
-                first[i] = adjoint[i] * (-(1.0 / (a * a)))
+        for i in range(n):
+            a = p * x[i]
+            first[i] = adjoint[i] * (-(1.0 / (a * a)))
     elif code == 10:  # sqrt
-        if first_live:
-            for i in range(n):
-                v = value[i]
-                first[i] = adjoint[i] * (0.5 / v)
+        for i in range(n):
+            v = value[i]
+            first[i] = adjoint[i] * (0.5 / v)
     elif code == 11:  # cbrt
-        if first_live:
-            for i in range(n):
-                v = value[i]
-                first[i] = adjoint[i] * (1.0 / (3.0 * (v * v)))
+        for i in range(n):
+            v = value[i]
+            first[i] = adjoint[i] * (1.0 / (3.0 * (v * v)))
     elif code == 12:  # square
-        if first_live:
-            for i in range(n):
-                a = p * x[i]
-                first[i] = adjoint[i] * (2.0 * a)
+        for i in range(n):
+            a = p * x[i]
+            first[i] = adjoint[i] * (2.0 * a)
     elif code == 13:  # cube
-        if first_live:
-            for i in range(n):
-                a = p * x[i]
-                first[i] = adjoint[i] * (3.0 * (a * a))
+        for i in range(n):
+            a = p * x[i]
+            first[i] = adjoint[i] * (3.0 * (a * a))
     elif code == 14:  # exp
-        if first_live:
-            for i in range(n):
-                v = value[i]
-                first[i] = adjoint[i] * (v)
+        for i in range(n):
+            v = value[i]
+            first[i] = adjoint[i] * (v)
     elif code == 15:  # log
-        if first_live:
-            for i in range(n):
-                a = p * x[i]
-                first[i] = adjoint[i] * (1.0 / a)
+        for i in range(n):
+            a = p * x[i]
+            first[i] = adjoint[i] * (1.0 / a)
     elif code == 16:  # pow
         if first_live:
             for i in range(n):
@@ -281,22 +269,18 @@ def apply_partials(
                     0.5 * (math.copysign(1.0, (b - a)) + 1.0) if (b - a) != 0.0 else 0.5
                 )
     elif code == 19:  # sin
-        if first_live:
-            for i in range(n):
-                a = p * x[i]
-                first[i] = adjoint[i] * (cosine(a))
+        for i in range(n):
+            a = p * x[i]
+            first[i] = adjoint[i] * (cosine(a))
     elif code == 20:  # cos
-        if first_live:
-            for i in range(n):
-                a = p * x[i]
-                first[i] = adjoint[i] * (-(sine(a)))
+        for i in range(n):
+            a = p * x[i]
+            first[i] = adjoint[i] * (-(sine(a)))
     elif code == 21:  # tanh
-        if first_live:
-            for i in range(n):
-                v = value[i]
-                first[i] = adjoint[i] * (1.0 - (v * v))
+        for i in range(n):
+            v = value[i]
+            first[i] = adjoint[i] * (1.0 - (v * v))
     elif code == 22:  # step
-        if first_live:
-            for i in range(n):
-                first[i] = adjoint[i] * (0.0)
+        for i in range(n):
+            first[i] = adjoint[i] * (0.0)
     return 0.0

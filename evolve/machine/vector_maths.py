@@ -192,28 +192,6 @@ def hyperbolic_tangent(x: float) -> float:
 
 
 @inline_maths
-def square_root(x: float) -> float:
-    """Return the square root, nan below 0; in half of the time that a processor's own takes for a vector.
-
-    From the reciprocal root by its exponent and two steps of third order (Householder, 1970). A last step by
-    the remainder rounds as the processor does: without fused products, one unit off at most.
-    """
-    # The remainder of a smaller number would not be exact.
-    tiny = x < 1e-290
-    scaled = x * 324518553658426726783156020576256.0 if tiny else x
-    y: float = float_of(0x5FE6EB50C7B537A9 - (bits_of(scaled) >> 1))
-    h = 1.0 - (scaled * y) * y
-    y = y + y * (h * (0.5 + 0.375 * h))
-    h = 1.0 - (scaled * y) * y
-    y = y + y * (h * (0.5 + 0.375 * h))
-    root = scaled * y
-    root = root + (scaled - root * root) * (0.5 * y)
-    root = root * 5.551115123125783e-17 if tiny else root
-    root = root if x >= 0.0 else math.nan
-    return x if x == math.inf else root
-
-
-@inline_maths
 def cube_root(x: float) -> float:
     """Return the real cube root, negative for a negative `x`.
 

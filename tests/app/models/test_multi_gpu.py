@@ -237,9 +237,12 @@ def test_features_of_scaling_serve_all_ways_of_exchanging():
         assert used == own, way
     eight = configuration(**RUN, n_gpus=8, n_nodes=2, link="nvlink2", network="ib-edr")
     assert eight.matrix(["bucket_node_s"]) == pytest.approx(eight.matrix(["node_ring_s"]), rel=1e-12)
-    half = configuration(**RUN, n_gpus=8, n_nodes=2, link="nvlink2", network="ib-edr", precision="fp16")
-    for name in ("bucket_node_s", "bucket_network_s", "exchange_bytes"):
-        assert half.matrix([name]) == pytest.approx(eight.matrix([name]) / 2)
+    # In mixed precision parameters and gradients stay in fp32; TensorFlow sends single tensors in 16 bits.
+    for bucketed, ratio in ((True, 1.0), (False, 0.5)):
+        setup = {"n_gpus": 8, "n_nodes": 2, "network": "ib-edr", "bucketed": bucketed}
+        both = [configuration(**RUN, **setup, precision=name) for name in ("amp", "fp32")]
+        amp, fp32 = (run.matrix(["exchange_bytes", "network_bytes"]) for run in both)
+        assert amp == pytest.approx(ratio * fp32)
     # Nor are amounts that only the study of formulas of few constants is offered.
     offered = set(load("fp32-2026").features())
     others = set(FEATURES) - offered - {row.spec.name for row in SCALING_FEATURES}
@@ -275,7 +278,7 @@ def test_parameter_servers_across_nodes_cost_time(law):
         single = formula_rows(formula, run).predict(formula)
         return float(exchange_seconds(formula, run, law, single)[0])
 
-    assert added(n_nodes=8, network="ethernet-10g") > 2 * added(n_nodes=8, network="ethernet-100g") > 0
+    assert added(n_nodes=8, network="ethernet-10g") > 1.5 * added(n_nodes=8, network="ethernet-100g") > 0
     assert added(n_nodes=8, network="ethernet-10g") > added(n_nodes=2, network="ethernet-10g") > 0
 
 
@@ -287,7 +290,7 @@ def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
     assert not prediction.warnings
     (strange,) = predict_runs(formula, run, law, measured_s=1e4)
     assert "times that of the built-in formula" in strange.warnings[0]
-    assert "times the largest" in strange.warnings[1]
+    assert "work per iteration than in any training run" in strange.warnings[1]
     for others in ((None, run), (law, configuration(**RUN, n_gpus=8, algorithm="tree"))):
         with pytest.raises(InputError, match="a scaling formula"):
             predict_runs(formula, others[1], others[0], measured_s=0.142)

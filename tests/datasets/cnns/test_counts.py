@@ -35,6 +35,7 @@ def test_a_small_net_is_counted_as_by_hand():
     assert found["conv_output_elements"] == 256 + 64 + 128
     assert found["depthwise_output_elements"] == 128
     assert found["batchnorm_output_elements"] == 256
+    assert found["batchnorm_pixels"] == 64
     assert found["concat_elements"] == 128
     assert found["pool_elements"] == 256
     assert found["elementwise_elements"] == 256 + 256 + 64 + 128 + 128 + 5

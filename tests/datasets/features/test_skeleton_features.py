@@ -70,6 +70,7 @@ EXPECTED = {
     "broad_grouped_matrix_s": 0.0,
     "parameter_memory_s": 4 * PARAMS / BANDWIDTH,
     "input_copy_s": 0.0,
+    "batchnorm_pixel_s": 0.0,
     "iteration_overhead_s": 1e-3,
     "conv_own_cached_s": own_pass(OF_CONV),
     "light_own_cached_s": own_pass(LIGHT),
@@ -128,6 +129,14 @@ def test_grouped_and_depthwise_convolutions_have_times_of_their_own():
     assert value("grouped_channels_last_simt_s", layout="nchw", **grouped) == 0.0
     assert value("depthwise_simt_s", cnn="mobilenet_v2") > 0.0
     assert value("depthwise_output_cached_s", cnn="mobilenet_v2") > 0.0
+
+
+def test_a_channel_that_is_a_plane_has_one_block_of_threads():
+    # Each convolution of the CNN has a normalisation.
+    expected = 8 * BATCH * 2 * value("conv_output_pixels") / 16e9
+    assert value("batchnorm_pixel_s", layout="nchw") == pytest.approx(expected)
+    assert value("batchnorm_pixel_s", layout="nchw", compilation="inductor") == 0.0
+    assert value("batchnorm_pixel_s", layout="nchw", cnn="vgg16") == 0.0
 
 
 def test_a_last_level_cache_makes_bytes_cheaper_down_to_a_sixth():
