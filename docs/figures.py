@@ -195,7 +195,7 @@ def _worth() -> str:
 def _kinds() -> str:
     """What evolution is worth for each kind of time: its formulas of few constants next to the law."""
     rows = []
-    for name in ("built-in", "forward", "layer", "multi", "anchor"):
+    for name in ("built-in", "forward", "layer", "convolution", "multi", "anchor"):
         law = BUILT_IN_FORMULAS[name]()
         for row in law.errors.get(FRONT_ENTRY, ()):
             if row["method"] != LAW:

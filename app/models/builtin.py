@@ -18,7 +18,7 @@ FRONT = tuple(sorted((path.stem for path in _FOLDER.glob("[0-9]*.json")), key=in
 MEASURED_PAIR_GPUS = ("K80", "M60", "T4", "V100-SXM2-16GB")
 
 
-_NAMES = ("layer", SCALING_FORMULA, "anchor", FORWARD, *FRONT, "xeon-phi-a", "xeon-phi-b")
+_NAMES = ("layer", "convolution", SCALING_FORMULA, "anchor", FORWARD, *FRONT, "xeon-phi-a", "xeon-phi-b")
 _PATHS = {
     "built-in": BUILT_IN,
     "law": BUILT_IN,

@@ -11,7 +11,6 @@ from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.studies.estimators import FormulaFit, end_if_given_up
 from trainlaw.app.studies.front import EVOLVED_SEED
 from trainlaw.app.studies.skeleton import LawFit
-from trainlaw.datasets import feature_specs
 from trainlaw.evolve.front.genomes import Genome
 from trainlaw.evolve.front.search import FrontSearch, FrontSettings
 from trainlaw.evolve.front.space import Space
@@ -68,7 +67,7 @@ class FrontFit(FormulaFit):
         rows, skeleton = law.training(X, y, groups, divisions), law.skeleton
         search = FrontSearch(
             self.space.space,
-            feature_specs(self.space.space.features),
+            law.specs(self.space.space.features),
             skeleton.target,
             settings,
             scope=skeleton.scope,

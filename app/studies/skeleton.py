@@ -11,7 +11,7 @@ exponents are drawn to the values that the rules expect, which they keep where n
 runs count how much, and what was tuned on what, is said in docs/explanation/law.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -88,7 +88,7 @@ class Skeleton:
     chosen on the error with each GPU group held out. is_balanced : whether runs weigh by the number of runs
     of their GPU group, architecture and precision, and few are drawn of many. base, floor, after : what
     formulas of few constants have besides their amounts, as of `Space`, as text, "" for none. given : amounts
-    of the law in these.
+    of the law in these. alternatives : two holes of which the faster one counts.
     """
 
     brackets: tuple[Bracket, ...]
@@ -102,6 +102,7 @@ class Skeleton:
     floor: str = ""
     after: str = ""
     given: tuple[str, ...] = ()
+    alternatives: tuple[str, str] | tuple[()] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -176,12 +177,16 @@ class LawFit(FormulaFit):
         expression, loss = fitted(form, columns, rows.y, rows.groups, rows.weights, loss_width=width)
         return Formula(
             expression,
-            feature_specs(skeleton.names),
+            self.specs(skeleton.names),
             skeleton.target,
             ranges={name: (float(column.min()), float(column.max())) for name, column in columns.items()},
             provenance={"training_loss": loss},
             scope=skeleton.scope,
         )
+
+    def specs(self, names: Iterable[str]) -> tuple[FeatureSpec, ...]:
+        """Return the specifications of features of its rows."""
+        return feature_specs(names)
 
     def training(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None

@@ -8,7 +8,7 @@ from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.evolve import Factor
-from trainlaw.evolve.front.genomes import Genome
+from trainlaw.evolve.front.genomes import Genome, Power, genome_of
 from trainlaw.evolve.front.search import law_of
 from trainlaw.evolve.front.space import Amount, Space
 from trainlaw.formulas import parse_text
@@ -18,14 +18,13 @@ _AFTER = f"{EXPECTED_WEIGHTS['transfer']:g} * input_copy_s"
 _FLOOR = "max(host_s, least_time_s)"
 
 
-# What an amount costs that is no part of the law, as a share of the score. Chosen from 0, 0.01, 0.02 and
-# 0.05 on the five folds of GPU groups: errors of 8 and 12 constants fall by 0.3 and 1.0 points, those of 4
-# and 16 rise by 0.4 and 0.3.
-_COST = 0.01
-# What each amount and each factor costs. Chosen from 0 to 0.04 on the five folds of GPU groups: of formulas
-# alike in error the shorter one; with 0.02 they are shorter by a tenth, and errors of 6 to 16 constants rise
-# by 0.3 to 0.8 points.
-_PART_COST = 0.01
+# What an amount costs that is no part of the law, as a share of the score. From 0 to 0.015 errors on the five
+# folds of GPU groups differ by chance; with it formulas stay close to the law where the rows do not decide.
+_COST = 0.005
+# What each amount and each factor costs: of formulas alike in error the shorter one. Chosen from 0, 0.0015
+# and 0.003 on the five folds of GPU groups: formulas of 6 constants have 16, 13 and 12 amounts; with 0.003
+# errors of 12 constants and more are higher by half a point.
+_PART_COST = 0.0015
 # Under which the wide space has the factors of a resource of the law.
 _WIDE_NAMES = {"depthwise": "lanes", "linear": "lanes", "kernels": "launch"}
 
@@ -85,31 +84,37 @@ def law_genome() -> Genome:
     return law_of([work.name for work in device], powers, run_space())
 
 
-def skeleton_space(
-    skeleton: Skeleton, given: tuple[str, ...] = (), *, base: str = "", floor: str = "", after: str = ""
-) -> tuple[Space, Genome]:
+def skeleton_space(skeleton: Skeleton, more: tuple[Amount, ...] = ()) -> tuple[Space, Genome]:
     """Return the space of the amounts and factors of a law, and the law in it, all constants free.
 
-    given : amounts of the skeleton that are among the plain parts. base, floor, after : these as text, "" for
-    none, as of `Space`.
+    more : amounts that the law has not. One factor of two alternatives has one exponent for both.
     """
-    inside = {one.hole: [name for name, _ in one.terms if name not in given] for one in skeleton.brackets}
+    inside = {
+        one.hole: [term for term in one.terms if term[0] not in skeleton.given] for one in skeleton.brackets
+    }
     brackets = [one for one in skeleton.brackets if inside[one.hole]]
-    amounts = tuple(
-        Amount(name, one.hole, name, weight=weight)
-        for one in brackets
-        for name, weight in one.terms
-        if name in inside[one.hole]
+    amounts = [
+        Amount(name, one.hole, name, weight=weight) for one in brackets for name, weight in inside[one.hole]
+    ]
+    base, floor, after = (
+        parse_text(text) if text else None for text in (skeleton.base, skeleton.floor, skeleton.after)
     )
-    factors = [(factor, inside[one.hole]) for one in brackets for factor in one.factors]
-    plain = [parse_text(text) if text else None for text in (base, floor, after)]
+    factors = {factor.feature: factor for one in brackets for factor in one.factors}
     space = Space(
-        amounts,
-        tuple({factor.feature: factor for factor, _ in factors}.values()),
+        (*amounts, *more),
+        tuple(factors.values()),
         {one.hole: frozenset(factor.feature for factor in one.factors) for one in brackets},
-        base=plain[0],
-        floor=plain[1],
-        after=plain[2],
+        base=base,
+        floor=floor,
+        after=after,
+        alternatives=skeleton.alternatives,
     )
-    powers = [(factor.feature, names) for factor, names in factors]
-    return space, law_of([one.feature for one in amounts], powers, space)
+    powers: dict[tuple[str, bool | str], set[int]] = {}
+    for one in brackets:
+        places = [place for place, amount in enumerate(amounts) if amount.resource == one.hole]
+        shared = one.hole in skeleton.alternatives or one.hole
+        for factor in one.factors:
+            powers.setdefault((factor.feature, shared), set()).update(places)
+    numbers = {feature: number for number, feature in enumerate(factors)}
+    found = [Power(numbers[feature], True, frozenset(places)) for (feature, _), places in powers.items()]
+    return space, genome_of({place: place + 1 for place in range(len(amounts))}, found, space)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.front.genomes import BY_RULE, exponents_of
+from trainlaw.evolve.front.machine import FrontRows
 from trainlaw.evolve.front.problem import Fitted, FrontProblem
 
 Floats = NDArray[np.float64]
@@ -34,10 +35,11 @@ class Addition(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """A formula on all rows: terms and their products of factors by amount, scale of a tangent, residual."""
+    """A formula on all rows: terms and products of factors by amount, where sides count, scale, residual."""
 
     terms: dict[int, Floats]
     products: dict[int, Floats]
+    counts: Floats
     scale: Floats
     residual: Floats
 
@@ -83,12 +85,25 @@ def _values(parent: Fitted, problem: FrontProblem) -> _Values:
         rule = problem.space.amounts[place].weight
         factor = rule if weight == BY_RULE else np.exp(parent.constants[weight - 1])
         terms[place] = factor * rows.amounts[place] * products[place]
+    counts = _counts(terms, rows)
+    terms = {place: values * counts[rows.side[place]] for place, values in terms.items()}
     total = rows.base + sum(terms.values())
     seconds = np.maximum(total, rows.floor) + rows.after
     residual = rows.target - np.log(seconds)
     trust = rows.weight * np.minimum(1.0, rows.width / np.maximum(np.abs(residual), 1e-9))
     root = np.sqrt(trust)
-    return _Values(terms, products, np.where(total > rows.floor, root / seconds, 0.0), residual * root)
+    scale = np.where(total > rows.floor, root / seconds, 0.0)
+    return _Values(terms, products, counts, scale, residual * root)
+
+
+def _counts(terms: dict[int, Floats], rows: FrontRows) -> Floats:
+    """Return on which rows the amounts of no alternative, the first and the second count, (3, n_rows)."""
+    counts = np.ones((3, rows.target.size))
+    first, second = ([terms[place] for place in terms if rows.side[place] == side] for side in (1, 2))
+    if first and second:
+        counts[2] = sum(second) < sum(first)
+        counts[1] = 1.0 - counts[2]
+    return counts
 
 
 def _explained(
@@ -118,12 +133,14 @@ def _additions(
     new = problem.supported[~np.isin(problem.supported, amounts)]
     resources = np.array([space.amounts[place].resource for place in new])
     found += [Addition(0.0, amount=int(place)) for place in new]
-    parts = [problem.rows.amounts[new] * values.scale]
+    rows = problem.rows
+    tangents = rows.amounts[new] * values.counts[rows.side[new]] * values.scale
+    parts = [tangents]
     for alongside in {space.amounts[place].resource: place for place in amounts}.values():
         if any(alongside in power.amounts for power in parent.genome.powers):
-            alike = new[resources == space.amounts[alongside].resource]
-            found += [Addition(0.0, amount=int(place), alongside=alongside) for place in alike]
-            parts.append(problem.rows.amounts[alike] * (values.products[alongside] * values.scale))
+            alike = resources == space.amounts[alongside].resource
+            found += [Addition(0.0, amount=int(place), alongside=alongside) for place in new[alike]]
+            parts.append(tangents[alike] * values.products[alongside])
     bounds = [(0.0, np.inf)] * len(found)
     for chosen in candidate_sets(parent, problem):
         total = sum(values.terms[place] for place in sorted(chosen)) * values.scale

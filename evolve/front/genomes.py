@@ -93,23 +93,35 @@ def to_expression(genome: Genome, constants: NDArray[np.float64], space: Space) 
 
     Amounts with the same factors are in one bracket, and in it those with the same weight in one sum.
     """
+    sides = [
+        _sum_of([term for term in genome.terms if space.sides[term[0]] == side], genome, constants, space)
+        for side in range(3)
+    ]
+    faster = f"min({sides[1]}, {sides[2]})" if sides[1] and sides[2] else sides[1] or sides[2]
+    return _around(parse_text(" + ".join(part for part in (faster, sides[0]) if part)), space)
+
+
+def _sum_of(
+    terms: Iterable[tuple[int, int]], genome: Genome, constants: NDArray[np.float64], space: Space
+) -> str:
+    """Return the sum of some terms of a genome as text, "" without any."""
     brackets: dict[tuple[int, ...], dict[tuple[int, float], list[str]]] = {}
-    for amount, weight in genome.terms:
+    for amount, weight in terms:
         inside = tuple(i for i, power in enumerate(genome.powers) if amount in power.amounts)
         rule = space.amounts[amount].weight if weight == BY_RULE else 1.0
         sums = brackets.setdefault(inside, {})
         sums.setdefault((weight, rule), []).append(space.amounts[amount].feature)
     exponents, found = exponents_of(genome, constants, space), []
     for inside, sums in brackets.items():
-        terms = " + ".join(
+        text = " + ".join(
             f"{_weight_of(number, rule, constants) * space.scale!r} * ({' + '.join(names)})".removeprefix(
                 "1.0 * "
             )
             for (number, rule), names in sums.items()
         )
         powers = "".join(_power_text(space, genome.powers[i].factor, exponents[i]) for i in inside)
-        found.append(f"({terms}){powers}" if powers else terms)
-    return _around(parse_text(" + ".join(found)), space)
+        found.append(f"({text}){powers}" if powers else text)
+    return " + ".join(found)
 
 
 def _weight_of(number: int, rule: float, constants: NDArray[np.float64]) -> float:

@@ -32,12 +32,15 @@ part = partial(compiled, fastmath=_FAST)
 class FrontRows(NamedTuple):
     """Observations, sorted by group and within it by cell; all that a fit reads.
 
-    amounts : (n_amounts, n_rows), seconds. numbers : (n_factors, n_cells), what exponents multiply. cell :
-    (n_rows,). base, floor, after : (n_rows,), seconds. target : (n_rows,), logarithms. weight : (n_rows,), of
-    sum 1. width : of Huber's loss. first_row, first_cell : (n_groups + 1,). group_weight : (n_groups,).
+    amounts : (n_amounts, n_rows), seconds. side : (n_amounts,), 0 for what counts in any case, 1 and 2 for
+    alternatives, of which the faster one counts. numbers : (n_factors, n_cells), what exponents multiply.
+    cell : (n_rows,). base, floor, after : (n_rows,), seconds. target : (n_rows,), logarithms. weight :
+    (n_rows,), of sum 1. width : of Huber's loss. first_row, first_cell : (n_groups + 1,). group_weight :
+    (n_groups,).
     """
 
     amounts: np.ndarray
+    side: np.ndarray
     numbers: np.ndarray
     cell: np.ndarray
     base: np.ndarray
@@ -82,13 +85,15 @@ class GenomeArrays(NamedTuple):
 class FrontWork(NamedTuple):
     """Scratch of one thread.
 
-    products : (terms, n_cells). slopes : (constants, widest group), term : (terms, same), the others (same,).
+    products : (terms, n_cells). slopes : (constants, widest group), term : (terms, same), sides : (2, same),
+    the others (same,).
     normals, gradients : of each group. normal, gradient : of all. kept : those at the best constants.
     """
 
     products: np.ndarray
     slopes: np.ndarray
     term: np.ndarray
+    sides: np.ndarray
     total: np.ndarray
     share: np.ndarray
     residual: np.ndarray
@@ -110,10 +115,38 @@ def work_for(rows: FrontRows) -> FrontWork:
     width = int(np.diff(rows.first_row).max())
     groups = rows.group_weight.size
     one, square = (MOST_CONSTANTS,), (MOST_CONSTANTS, MOST_CONSTANTS)
-    by_row = [(MOST_CONSTANTS, width), (MOST_TERMS, width), *[(width,)] * 4]
+    by_row = [(MOST_CONSTANTS, width), (MOST_TERMS, width), (2, width), *[(width,)] * 4]
     shapes = [(MOST_TERMS, rows.numbers.shape[1]), *by_row, (groups, *square), (groups, *one)]
     shapes += [square, one, square, one, square, one, one]
     return FrontWork._make([*map(np.empty, shapes), np.empty(one, np.bool_)])
+
+
+@part
+def _add_alternatives(programs: GenomeArrays, at: int, rows: FrontRows, n: int, work: FrontWork) -> None:
+    """Add the terms of the faster alternative to the totals of `n` rows; those of the slower become zero.
+
+    One without any term is no alternative.
+    """
+    known = 0
+    for side in range(2):
+        for i in range(n):
+            work.sides[side, i] = 0.0
+    for k in range(programs.terms[at]):
+        side = rows.side[programs.amount[at, k]] - 1
+        if side >= 0:
+            known |= side + 1
+            for i in range(n):
+                work.sides[side, i] += work.term[k, i]
+    for k in range(programs.terms[at]):
+        side = rows.side[programs.amount[at, k]] - 1
+        if side >= 0 and known == 3:
+            for i in range(n):
+                is_second_faster = work.sides[1, i] < work.sides[0, i]
+                if is_second_faster == (side == 0):
+                    work.term[k, i] = 0.0
+        if side >= 0:
+            for i in range(n):
+                work.total[i] += work.term[k, i]
 
 
 @part
@@ -141,7 +174,9 @@ def _predict(
         for i in range(n):
             value = weight * rows.amounts[amount, begin + i] * work.products[product, rows.cell[begin + i]]
             work.term[k, i] = value
-            work.total[i] += value
+            if rows.side[amount] == 0:
+                work.total[i] += value
+    _add_alternatives(programs, at, rows, n, work)
     loss = 0.0
     for i in range(n):
         floor = rows.floor[begin + i]

@@ -39,14 +39,14 @@ _START_SHARE, _LOG_LOW, _LOG_HIGH = 0.1, -7.0, 4.0
 
 
 class HeldOutLoss(base.Fitness):  # type: ignore[misc]  # DEAP has no types
-    """The mean loss of held-out groups, to be minimised."""
+    """The score of a formula, to be minimised."""
 
     weights = (-1.0,)
 
 
 @dataclass
 class Fitted:
-    """A genome with its constants, its loss, and its losses on held-out groups, (n_groups,).
+    """A genome with its constants, its loss, and per held-out group the root of its mean loss, (n_groups,).
 
     loss : with the pulls of the priors. cost : by what the score is multiplied, for its parts and for
     amounts that are no part of the law.
@@ -60,8 +60,16 @@ class Fitted:
 
     @cached_property
     def score(self) -> float:
-        """Mean loss of held-out groups times the cost, infinite where the loss was behind its limit."""
+        """Mean of the roots times the cost, infinite where the loss was behind its limit.
+
+        Roots, since the stated error is a mean of percentages: of squares the worst group alone decides.
+        """
         return float(self.cases.mean()) * self.cost
+
+    @property
+    def held_out_loss(self) -> float:
+        """The mean loss of held-out groups."""
+        return float(np.square(self.cases).mean())
 
     @property
     def fitness(self) -> HeldOutLoss:
@@ -140,7 +148,7 @@ class FrontProblem:
                 genome,
                 programs.theta[i, : counts[i]].copy(),
                 float(losses[i]),
-                cases[i].copy(),
+                np.sqrt(cases[i]),
                 self._cost(genome),
             )
             for i, genome in enumerate(genomes)
@@ -215,7 +223,7 @@ def make_front_problem(
     plain = [_plain(part, columns, len(seconds)) for part in (space.base, space.floor, space.after)]
     given = np.ones(len(seconds)) if weight is None else np.asarray(weight, dtype=np.float64)
     weight = _by_group(given, groups)
-    rows = _rows(amounts * space.scale, numbers, [*plain, np.log(seconds), weight], groups)
+    rows = _rows(amounts * space.scale, space.sides, numbers, [*plain, np.log(seconds), weight], groups)
     return FrontProblem(space, rows, _supported(rows), _usable(rows), _reference(rows))
 
 
@@ -239,7 +247,13 @@ def _by_group(weight: Floats, labels: NDArray[Any]) -> Floats:
     return np.asarray(weight / sums[places] / len(sums))
 
 
-def _rows(amounts: Floats, numbers: Floats, by_row: Sequence[Floats], labels: NDArray[Any]) -> FrontRows:
+def _rows(
+    amounts: Floats,
+    sides: NDArray[np.int64],
+    numbers: Floats,
+    by_row: Sequence[Floats],
+    labels: NDArray[Any],
+) -> FrontRows:
     """Return the observations sorted by group, and within it by cell of equal numbers.
 
     by_row : base, floor, after, target and weight, each (n_rows,).
@@ -251,6 +265,7 @@ def _rows(amounts: Floats, numbers: Floats, by_row: Sequence[Floats], labels: ND
     base, floor, after, target, weight = (part[order] for part in by_row)
     return FrontRows(
         np.ascontiguousarray(amounts[:, order]),
+        sides,
         np.ascontiguousarray(cells[1:]),
         cell.ravel()[order],
         base,

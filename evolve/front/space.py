@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
 from trainlaw.evolve.settings import Factor
 from trainlaw.formulas import Expression, InputError, variables
 from trainlaw.formulas.errors import unknown_name
@@ -54,6 +56,8 @@ class Space:
         Per resource, features of the factors that may multiply its amounts.
     base, floor, after : Expression, optional
         Plain times; None for zero.
+    alternatives : pair of str, optional
+        Two resources of which the faster one counts, such as two algorithms.
     scale : float
         By what all terms are multiplied, such as 1/3 for one of three passes.
     part_cost : float
@@ -79,6 +83,7 @@ class Space:
     base: Expression | None = None
     floor: Expression | None = None
     after: Expression | None = None
+    alternatives: tuple[str, str] | tuple[()] = ()
     scale: float = 1.0
     part_cost: float = 0.0
 
@@ -101,6 +106,12 @@ class Space:
     def kinds(self) -> frozenset[str]:
         """Kinds of layers that every formula must cover: those that any amount covers."""
         return frozenset[str]().union(*(amount.covers for amount in self.amounts))
+
+    @cached_property
+    def sides(self) -> NDArray[np.int64]:
+        """Per amount 1 or 2 for the alternative that it is part of, 0 for none, (n_amounts,)."""
+        numbers = {resource: number for number, resource in enumerate(self.alternatives, 1)}
+        return np.array([numbers.get(amount.resource, 0) for amount in self.amounts], dtype=np.int64)
 
     def is_allowed(self, factor: int, amount: int) -> bool:
         """Return whether a factor may multiply an amount, both by their place."""

@@ -19,16 +19,15 @@ def shortened(skeleton):
     return replace(skeleton, brackets=tuple(brackets))
 
 
-def small_space(skeleton, given=(), **plain):
-    """The space of a shortened skeleton, and the law in it; arguments as of `skeleton_space`."""
-    return skeleton_space(shortened(skeleton), given, **plain)
+def small_space(skeleton):
+    """The space of a shortened skeleton, and the law in it."""
+    return skeleton_space(shortened(skeleton))
 
 
 def use_small_fronts(change=setattr):
     """Let studies search small spaces, until little is new; change : sets an attribute of a module."""
     change(strategies, "_MOST_TRIES", 2)
-    plain = {"floor": RUN_SKELETON.floor, "after": RUN_SKELETON.after}
-    space, law = small_space(RUN_SKELETON, RUN_SKELETON.given, **plain)
+    space, law = small_space(RUN_SKELETON)
     change(one_gpu, "run_space", lambda: space)
     change(one_gpu, "law_genome", lambda: law)
     change(kind, "skeleton_space", small_space)

@@ -74,6 +74,7 @@ RECIPES = (
         is_quick=True,
         differs=_NARROWER,
     ),
+    Recipe("convolution", "study", "convolution.json", {"of": "layer-times"}, is_quick=True),
     Recipe(
         "pairs",
         "pairs",

@@ -123,17 +123,12 @@ def fitted_by(skeleton: Skeleton, law: Callable[[StudyRows], Callable[[], LawFit
 
     law : from rows to what makes the fit of `skeleton`.
     """
-
-    def space(rows: StudyRows) -> FrontSpace:
-        plain = {"base": skeleton.base, "floor": skeleton.floor, "after": skeleton.after}
-        return FrontSpace(*skeleton_space(skeleton, skeleton.given, **plain), law(rows))
-
     return {
         "scope": skeleton.scope,
         "features": skeleton.names,
         "search": lambda rows, settings: law(rows),
         "is_fitted": True,
-        "space": space,
+        "space": lambda rows: FrontSpace(*skeleton_space(skeleton), law(rows)),
     }
 
 

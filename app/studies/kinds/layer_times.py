@@ -4,15 +4,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.resolve import known_gpus
-from trainlaw.app.studies.estimators import FIT_ONLY, FormulaSearch, evolved
-from trainlaw.app.studies.kinds.kind import StudyKind, StudyRows
+from trainlaw.app.studies.front_search import FrontSpace
+from trainlaw.app.studies.kinds.kind import FRONT_DEFAULTS, StudyKind, StudyRows
+from trainlaw.app.studies.skeleton import LawFit, Skeleton, TrainingRows, stated_brackets
+from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import DATASETS, LAYER_FEATURES, LayerTable, feature_specs, load
 from trainlaw.datasets.measurements.importing import import_layers
+from trainlaw.evolve.front.space import Amount
 from trainlaw.formulas import SECOND, FeatureSpec, InputError, parse_text
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import MEASURED_LAYER
@@ -23,42 +25,77 @@ LAYER_KINDS = ("conv", "dense")
 #: Passes as the user names them, and as the tables do.
 PASSES = {"forward": "forward", "train": "forward+backward+optimizer"}
 LAYER_TIME = FeatureSpec("time_s", "t", SECOND, "time of one layer", low=0.0)
-#: A matrix product that saturates in its sides: compute, then what each side adds; a convolution in tiles;
-#: bytes and launch.
-_PRODUCT = ("tiled_compute_s", "output_compute_s", "im2col_compute_s", "wave_compute_s")
-_TILES = ("fast_compute_s", "fast_input_compute_s", "weight_compute_s", "fast_wave_compute_s")
-_BYTES = ("input_memory_s", "output_memory_s", "weight_memory_s", "epilogue_memory_s", "update_memory_s")
-_REST = (*_BYTES, "launch_s")
-#: How far a GPU stays below its data sheet: few of them, since few GPUs were measured.
-_SLOWDOWNS = ("clock_drop", "wide_sm")
-LAYER_TIME_FEATURES = tuple(dict.fromkeys(("compute_s", *_PRODUCT, *_TILES, *_REST, *_SLOWDOWNS)))
-_MOST_ROWS = 4_000  # of a search; more find the same terms later
+_WAVES = ("wave_compute_s", "fast_wave_compute_s")
+_BYTES = ("input_memory_s", "output_memory_s", "weight_memory_s")
+#: What formulas of few constants may have in each part besides the law's amounts, with round weights.
+_MORE = {"hole_product": _BYTES, "hole_tiles": _BYTES, "hole_rest": _WAVES}
+# What such an amount costs, as a share of the score: as in the wide space of runs.
+_COST = 0.005
+_LAWS = {kind: stated_brackets(kind) for kind in ("convolution", "dense")}
+LAYER_TIME_FEATURES = tuple(
+    dict.fromkeys(
+        name
+        for brackets in _LAWS.values()
+        for one in brackets
+        for name in (*(name for name, _ in one.terms), *(factor.feature for factor in one.factors))
+    )
+)
+_MOST_ROWS = 2_000  # of a fit; more hardly change it
 
 
-class LayerTimeSearch(FormulaSearch):
-    """Evolves the time of one kind of layer: the faster of two algorithms, plus what both have.
+class LayerTimeFit(LawFit):
+    """Fits the law of one kind of layer to its times."""
 
-    settings : of the search; operators, form, loss and limits are set here.
+    def specs(self, names: Iterable[str]) -> tuple[FeatureSpec, ...]:
+        """Return the specifications of features of layers."""
+        return feature_specs(names, LAYER_FEATURES)
+
+    def training(
+        self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None
+    ) -> TrainingRows:
+        """Return the rows to fit, the same share of each GPU; arguments as of `fit`."""
+        rows = drawn_rows(groups, _MOST_ROWS, 0)
+        return TrainingRows(X.iloc[rows], y[rows], groups[rows], None)
+
+
+def skeleton_of(rows: StudyRows) -> Skeleton:
+    """Return the law of the layers of a table: what is the same for all of them is left out.
+
+    A convolution takes the faster of two algorithms, a matrix product and tiles; each has its own bytes.
     """
+    X = rows.X
+    changing = {name for name in LAYER_TIME_FEATURES if np.ptp(X[name]) > 0 or name == "launch_s"}
+    found = []
+    for one in _LAWS["convolution" if X["is_conv"].max() > 0 else "dense"]:
+        terms = tuple(term for term in one.terms if term[0] in changing)
+        factors = tuple(factor for factor in one.factors if factor.feature in changing)
+        if terms:
+            found.append(replace(one, terms=terms, factors=factors))
+    holes = [one.hole for one in found]
+    alternatives = ("hole_product", "hole_tiles") if "hole_tiles" in holes else ()
+    faster = [f"min({', '.join(alternatives)})"] if alternatives else []
+    template = " + ".join((*faster, *(hole for hole in holes if hole not in alternatives)))
+    return Skeleton(
+        tuple(found),
+        parse_text(template),
+        LAYER_TIME,
+        MEASURED_LAYER,
+        is_balanced=False,
+        alternatives=alternatives,
+    )
 
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Search; X : features of layers, (n_layers, k). y, seconds, and groups : (n_layers,)."""
-        rows = drawn_rows(groups, _MOST_ROWS, self.settings.random_seed)
-        X, y, groups = X.iloc[rows], y[rows], groups[rows]
-        features = _changing(X)
-        form, seed = _form(X, features)
-        settings = replace(
-            self.settings,
-            operators=("add", "mul", "exp", "min" if X["is_conv"].max() > 0 else "max"),
-            template=parse_text(form),
-            seeds=(parse_text(seed),),
-            # Factors only before the holes: a factor per term would fit single GPUs.
-            nesting_limits=(("mul", "mul", 0), ("min", "mul", 0), ("max", "mul", 0), ("min", "min", 0)),
-            constant_ranges=(("clock_drop", 0.0, 0.5),),
-            loss="absolute_percentage",
-        )
-        search = evolved(feature_specs(features, LAYER_FEATURES), LAYER_TIME, settings, MEASURED_LAYER)
-        return self.keep(search.fit(X[list(features)], y, groups))
+
+def _space(rows: StudyRows) -> FrontSpace:
+    skeleton = skeleton_of(rows)
+    known = {(one.hole, name): weight for one in skeleton.brackets for name, weight in one.terms}
+    weights = {name: weight for (_, name), weight in known.items()}
+    more = tuple(
+        Amount(name, one.hole, name, weight=weights[name], cost=_COST)
+        for one in skeleton.brackets
+        for name in _MORE[one.hole]
+        if name in weights and (one.hole, name) not in known
+    )
+    return FrontSpace(*skeleton_space(skeleton, more), partial(LayerTimeFit, skeleton))
 
 
 def drawn_rows(groups: np.ndarray, most: int, seed: int) -> np.ndarray:
@@ -70,37 +107,6 @@ def drawn_rows(groups: np.ndarray, most: int, seed: int) -> np.ndarray:
         rows = np.flatnonzero(groups == group)
         found.append(generator.permutation(rows)[: max(1, most * len(rows) // len(groups))])
     return np.sort(np.concatenate(found))
-
-
-def _changing(X: pd.DataFrame) -> tuple[str, ...]:
-    """The features of a formula that vary among these layers, (n_layers, k); tiles for convolutions only."""
-    conv = X["is_conv"].max() > 0
-    usable = [name for name in LAYER_TIME_FEATURES if conv or not name.startswith("fast_")]
-    return tuple(name for name in usable if np.ptp(X[name]) > 0 or name == "launch_s")
-
-
-def _form(X: pd.DataFrame, features: tuple[str, ...]) -> tuple[str, str]:
-    """The form with holes, and the first formula; its constants are round figures, each fit finds its
-    own.
-
-    Convolutions take the faster of a matrix product and tiles; the rest has its own slow-down.
-    """
-
-    def total(*names: str) -> str:
-        return " + ".join(name for name in dict.fromkeys(names) if name in features)
-
-    def slowed(*names: str) -> str:
-        chosen = [f"0.1 * {name}" for name in names if name in features]
-        return f"exp({' + '.join(chosen)}) * " if chosen else "1 * "
-
-    both, wide = slowed(*_SLOWDOWNS), slowed("wide_sm").removeprefix("1 * ")
-    if X["is_conv"].max() > 0:
-        return (
-            f"{both}min(hole_1, hole_2) + {wide}(hole_3)",
-            f"{both}min({total(*_PRODUCT)}, {total(*_TILES)}) + {wide}({total(*_REST)})",
-        )
-    product = total(*_PRODUCT, "weight_compute_s")
-    return f"{both}hole_1 + {wide}(hole_2)", f"{both}({product}) + {wide}({total(*_REST)})"
 
 
 def read_layer_times(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> LayerTable:
@@ -160,14 +166,13 @@ OF_LAYER_TIMES = StudyKind(
     read=read_layer_times,
     rows=layer_time_rows,
     features=LAYER_TIME_FEATURES,
-    search=lambda rows, settings: partial(LayerTimeSearch, settings),
-    # Its first formula is the form written by hand.
-    no_search=lambda rows, settings: partial(LayerTimeSearch, FIT_ONLY),
+    search=lambda rows, settings: partial(LayerTimeFit, skeleton_of(rows)),
+    is_fitted=True,
+    space=_space,
     baselines=baselines_for("measured_layer"),
     defaults={
+        **FRONT_DEFAULTS,
         "table": "neusight-layers/conv/forward",
-        "split": "gpu",
-        "evaluations": 2_000,
         "against": ("layer_roofline", "layer_matrix_product", "gradient_boosting", "constant"),
     },
     splits=("gpu-folds", "list", "gpu", "gpu-5-fold", "cnn", "generation", "newest"),

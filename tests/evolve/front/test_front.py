@@ -107,7 +107,7 @@ def test_the_formula_of_a_genome_computes_what_was_fitted() -> None:
 
 
 def test_held_out_losses_are_those_of_fits_without_each_group() -> None:
-    """One Newton step away is where a fit without the group ends, to a tenth of the rise."""
+    """One Newton step away is where a fit without the group ends, to a twentieth."""
     columns, seconds = table(0.1)
     one = fitted(PLANTED, problem(0.1))
     for number, name in enumerate(np.unique(GROUPS)[:4]):
@@ -118,7 +118,7 @@ def test_held_out_losses_are_those_of_fits_without_each_group() -> None:
         left = {key: values[~kept] for key, values in columns.items()}
         ratio = np.abs(np.log(evaluate(expression, left)[0] / seconds[~kept]))
         exact = np.where(ratio > 0.35, 0.35 * (2 * ratio - 0.35), ratio**2).mean()
-        assert one.cases[number] == pytest.approx(exact, rel=0.1)
+        assert one.cases[number] == pytest.approx(np.sqrt(exact), rel=0.05)
 
 
 def test_a_genome_has_one_form() -> None:
@@ -186,7 +186,7 @@ def test_every_method_finds_a_front(method: str) -> None:
     assert max(sizes) <= 6
     if method in ("evolution", "stepwise"):
         assert {"products_s", "bytes_s", "cache", "is_amd"} <= {spec.name for spec in found.formula_.features}
-        assert found.front_[-1].loss < 6e-4
+        assert found.front_[-1].loss < 0.025
 
 
 def test_only_evolution_begins_with_the_law() -> None:
@@ -250,3 +250,30 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     found = FrontSearch(SPACE, SPECS, TARGET, progress=stop).fit(columns, seconds, GROUPS)
     assert 0 < found.evaluations_ < 1000
     assert len(found.front_) > 0
+
+
+def test_the_faster_alternative_counts_and_both_are_found() -> None:
+    """Weights and exponent of both sides come back; with one side alone there is no alternative."""
+    random = np.random.default_rng(5)
+    columns = {name: np.exp(random.normal(0.0, 1.5, 400)) for name in ("product_s", "tiles_s", "bytes_s")}
+    columns["cache"] = np.repeat(np.exp(random.normal(0.0, 0.5, 8)), 50)
+    groups = np.repeat([f"g{number}" for number in range(8)], 50)
+    faster = np.minimum(3.0 * columns["product_s"] / columns["cache"] ** 0.5, 0.4 * columns["tiles_s"])
+    space = Space(
+        tuple(Amount(f"{name}_s", name, name) for name in ("product", "tiles", "bytes")),
+        (Factor("cache", -1.0, 0.0, -0.3),),
+        {"product": frozenset(["cache"])},
+        alternatives=("product", "tiles"),
+    )
+    both = genome_of({0: 1, 1: 2, 2: 3}, [Power(0, True, frozenset([0]))], space)
+    of = make_front_problem(space, columns, faster + 0.5 * columns["bytes_s"], groups)
+    one = of.fit([both], [of.start(both)], steps=200, gain=1e-12)[0]
+    np.testing.assert_allclose(
+        [*np.exp(one.constants[:3]), one.constants[3]], [3.0, 0.4, 0.5, -0.5], rtol=0.05
+    )
+    expression = to_expression(both, one.constants, space)
+    assert "min(" in to_text(expression)
+    np.testing.assert_allclose(evaluate(expression, columns)[0], faster + 0.5 * columns["bytes_s"], rtol=0.1)
+    alone = genome_of({0: 1, 2: 2}, [], space)
+    assert "min(" not in to_text(to_expression(alone, np.zeros(2), space))
+    assert any(addition.amount == 1 for addition in ranked(of.fit([alone], [of.start(alone)])[0], of))
