@@ -44,7 +44,6 @@ def compare_studies(
     second: StudyResult,
     estimators: tuple[str, str],
     by: str = "gpu_group",
-    level: float = 0.9,
 ) -> Comparison:
     """Compare an estimator of the first study with one of the second, row by row.
 
@@ -56,8 +55,6 @@ def compare_studies(
         Name of an estimator of the first study, and of one of the second.
     by : str
         Label column of the groups.
-    level : float
-        Probability content of the interval.
 
     Returns
     -------
@@ -84,7 +81,7 @@ def compare_studies(
     # Paired by group: the difficulty of a GPU for both estimators cancels in the difference.
     differences = table["difference_percent"].to_numpy(dtype=float)
     low, high = bootstrap_interval(
-        lambda rows: differences[rows].mean(), range(len(differences)), level, resamples=2000
+        lambda rows: differences[rows].mean(), range(len(differences)), resamples=2000
     )
     unpaired = len(first.predictions) + len(second.predictions) - 2 * len(pairs)
     return Comparison(float(differences.mean()), low, high, table.reset_index(), len(pairs), unpaired)

@@ -120,7 +120,6 @@ def calibration_levels(
     rates: Sequence[MeasuredRates] = (),
     n_anchors: Sequence[int] = (1, 3, 5),
     draws: int = 5,
-    seed: int = 0,
 ) -> tuple[LevelError, ...]:
     """Return the error of the held-out GPUs at levels 0 and 1 and, for each number of runs, at level 2.
 
@@ -138,8 +137,6 @@ def calibration_levels(
         Numbers of runs measured on the target, for level 2.
     draws : int
         Random choices of these runs to average over.
-    seed : int
-        Seed of these choices.
 
     Returns
     -------
@@ -151,7 +148,7 @@ def calibration_levels(
     InputError
         If the estimator has no formulas.
     """
-    errors = anchor_errors(result, estimator, X, n_anchors=(0, *n_anchors), draws=draws, seed=seed)
+    errors = anchor_errors(result, estimator, X, n_anchors=(0, *n_anchors), draws=draws)
     table = errors.pivot_table(index="group", columns="n_anchors", values="mape_percent")
     sheet = table[0]
     levels = [

@@ -97,7 +97,7 @@ class StudyResult:
         }
         return StudyResult(kept.assign(**columns), tuple(names), self.missing_splits, formulas)
 
-    def errors_by(self, column: str, metrics: Mapping[str, Metric] = METRICS) -> pd.DataFrame:
+    def errors_by(self, column: str) -> pd.DataFrame:
         """Return the errors of each group: columns `column`, `estimator`, `n_rows` and one per metric.
 
         column : a label column, such as "cnn_base" for the error per architecture, or "split".
@@ -107,15 +107,15 @@ class StudyResult:
         for name in np.unique(groups):
             inside = groups == name
             for estimator in self.estimators:
-                errors = self._errors(estimator, inside, metrics)
+                errors = self._errors(estimator, inside)
                 rows.append(
                     {column: str(name), "estimator": estimator, "n_rows": int(inside.sum()), **errors}
                 )
         return pd.DataFrame(rows)
 
-    def _errors(self, estimator: str, inside: np.ndarray, metrics: Mapping[str, Metric]) -> dict[str, float]:
+    def _errors(self, estimator: str, inside: np.ndarray) -> dict[str, float]:
         measured, predicted = self.measured_s[inside], self.predicted_s(estimator)[inside]
-        return {name: metric(measured, predicted) for name, metric in metrics.items()}
+        return {name: metric(measured, predicted) for name, metric in METRICS.items()}
 
     def summary(self) -> pd.DataFrame:
         """Return one row per estimator: `n_rows`, all `METRICS`, macro MAPE, share of faster GPUs picked.
@@ -131,7 +131,7 @@ class StudyResult:
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
             row: dict[str, object] = {"estimator": estimator, "n_rows": len(predicted)}
-            row |= self._errors(estimator, everything, METRICS)
+            row |= self._errors(estimator, everything)
             for column in (column for column in MACRO_COLUMNS if column in self.predictions):
                 row[f"macro_{column}_mape_percent"] = macro(
                     mape_percent, self.measured_s, predicted, self.labels(column)
@@ -144,9 +144,7 @@ class StudyResult:
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def intervals(
-        self, over: str = "gpu_group", level: float = 0.9, resamples: int = 500, seed: int = 0
-    ) -> pd.DataFrame:
+    def intervals(self, over: str = "gpu_group", level: float = 0.9, resamples: int = 500) -> pd.DataFrame:
         """Return a bootstrap interval of every metric, resampling the groups of the label column `over`.
 
         Columns `estimator`, `metric`, `value`, `low`, `high`; `macro_mape_percent` is the mean over the
@@ -159,14 +157,14 @@ class StudyResult:
             for name, metric in METRICS.items():
                 # A partial, because a closure would see the variables of the last iteration.
                 statistic = partial(_metric_on_rows, metric, measured, predicted)
-                low, high = bootstrap_interval(statistic, groups, level, resamples, seed)
+                low, high = bootstrap_interval(statistic, groups, level, resamples)
                 rows.append((estimator, name, metric(measured, predicted), low, high))
             values = by_group(mape_percent, measured, predicted, groups).values()
-            rows.append((estimator, "macro_mape_percent", *mean_interval(values, level, resamples, seed)))
+            rows.append((estimator, "macro_mape_percent", *mean_interval(values, level, resamples)))
             if over == "gpu_group" and CONFIGURATION in self.predictions:
                 pairs = gpu_pairs(measured, predicted, groups, self.labels(CONFIGURATION))
                 picked = 100.0 * pairs["picked"]
-                interval = pair_interval(pairs[["first", "second"]], picked, level, resamples, seed)
+                interval = pair_interval(pairs[["first", "second"]], picked, level, resamples)
                 rows.append((estimator, "faster_gpu_percent", *interval))
         return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])
 

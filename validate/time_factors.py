@@ -47,10 +47,14 @@ STACK_FEATURES = ("runs_channels_last", "runs_fused")
 _BETWEEN_SETS, _WITHIN_SETS = 0.155, 0.162
 # Of the ratio of these variances half shrinks the factors, since the priors of the fit shrink them, too.
 _RUNS_OF_PRIOR = 0.5 * (_WITHIN_SETS / _BETWEEN_SETS) ** 2
-# Runs that are hardly off say little: a mean counts from this share of its variance on, that of a single run,
-# which shows no scatter, from less. A tenth of the variance is added to the mean's square: single times may
-# deviate while it does not. On held-out groups at most 8 % of sets become worse by half a point.
-_SHARE_OF_ONE, _SHARE_OF_MORE, _SHARE_OF_VARIANCE = 0.1, 0.6, 0.1
+# Runs that are hardly off say little: a mean counts from this share of its variance on. A tenth of the
+# variance is added to the mean's square: single times may deviate while it does not.
+_LEAST_SHARE, _SHARE_OF_VARIANCE = 0.6, 0.1
+# Of few runs, shares that may be kept are weighed by the error (ln, root mean square) of each run by the
+# others; of many, that takes too long. Chosen on the same groups, of which at most 8 % become worse by half
+# a point: errors that differ by less than an eightieth count alike, and a share costs a fiftieth.
+_SHARES, _MOST_LEFT_OUT = np.array([0.0, 0.25, 0.5, 0.75, 1.0]), 10
+_SAME_ERROR, _COST_OF_SHARE = 1 / 80, 0.02
 #: Times in proportion to the host's launch time, which have one factor.
 LAUNCH_TIMES = ("host_s", "conv_launch_s")
 #: Times that depend on the host, not on the GPU.
@@ -136,6 +140,39 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     InputError
         If the formula has no finite, positive time for a run.
     """
+    fit = _fit(formula, rows, seconds)
+    return fit.factors(fit.logs * _kept(formula, rows, seconds, fit.before))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The factors of a formula before they are shrunk.
+
+    names, stacks : of their features. spread : as `_spread` returns it. logs : parameters. before : ln of
+    predicted over measured of each run, (n_runs,).
+    """
+
+    names: tuple[str, ...]
+    stacks: tuple[str, ...]
+    spread: np.ndarray
+    logs: np.ndarray
+    before: np.ndarray
+
+    def factors(self, logs: np.ndarray) -> TimeFactors:
+        """Return the factors that these parameters are."""
+        n_times = len(self.spread)
+
+        def named(of: Sequence[str], values: np.ndarray) -> dict[str, float]:
+            short = (rounded(float(value), _SIGNIFICANT_DIGITS) for value in np.exp(values))
+            return dict(zip(of, short, strict=False))
+
+        common = rounded(float(np.exp(logs[0])), _SIGNIFICANT_DIGITS)
+        by_time = named(self.names, logs[:n_times] @ self.spread)
+        return TimeFactors(common, by_time, named(self.stacks, logs[n_times:]))
+
+
+def _fit(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> _Fit:
+    """Return the maximum a posteriori estimate."""
     names = calibrated_times(formula)
     spread, deviations = _spread(names, len(seconds))
     stacks, n_times = _mixed_stacks(formula, rows), len(deviations)
@@ -160,14 +197,7 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     fitted = robust_least_squares(
         residuals, start, soft_l1_scale=1.0, prior=Prior(start, deviations), max_steps=30, tolerance=1e-5
     )
-    logs = fitted.parameters * _kept(before)
-
-    def factors(of: Sequence[str], values: np.ndarray) -> dict[str, float]:
-        short = (rounded(float(value), _SIGNIFICANT_DIGITS) for value in np.exp(values))
-        return dict(zip(of, short, strict=False))
-
-    common = rounded(float(np.exp(logs[0])), _SIGNIFICANT_DIGITS)
-    return TimeFactors(common, factors(names, logs[:n_times] @ spread), factors(stacks, logs[n_times:]))
+    return _Fit(names, stacks, spread, fitted.parameters, before)
 
 
 def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -182,12 +212,28 @@ def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, par
     return found
 
 
-def _kept(deviations: np.ndarray) -> float:
-    """Return the share of the factors' logarithms to keep, from ln(predicted / measured) of each run."""
-    n_runs = len(deviations)
-    seen = float(deviations.mean() ** 2 + _SHARE_OF_VARIANCE * deviations.var())
-    share = _SHARE_OF_ONE if n_runs == 1 else _SHARE_OF_MORE
-    return n_runs / (n_runs + _RUNS_OF_PRIOR) * seen / (seen + share * _WITHIN_SETS**2 / n_runs)
+def _kept(formula: Formula, rows: FormulaRows, seconds: np.ndarray, before: np.ndarray) -> float:
+    """Return the share of the factors' logarithms to keep.
+
+    Of few runs, shares count by how well each run is predicted from the others; else the mean deviation
+    decides. before : ln of predicted over measured of each run, (n_runs,).
+    """
+    n_runs = len(before)
+    if 1 < n_runs <= _MOST_LEFT_OUT:
+        misfits = np.array([_misfits(formula, rows, seconds, place) for place in range(n_runs)])
+        errors = np.sqrt((misfits**2).mean(axis=0)) + _COST_OF_SHARE * _SHARES
+        weights = np.exp((errors.min() - errors) / _SAME_ERROR)
+        return float((weights * _SHARES).sum() / weights.sum())
+    seen = float(before.mean() ** 2 + _SHARE_OF_VARIANCE * before.var())
+    return n_runs / (n_runs + _RUNS_OF_PRIOR) * seen / (seen + _LEAST_SHARE * _WITHIN_SETS**2 / n_runs)
+
+
+def _misfits(formula: Formula, rows: FormulaRows, seconds: np.ndarray, place: int) -> np.ndarray:
+    """Return ln of predicted over measured of one run by the others, for each share that may be kept."""
+    others = np.arange(len(seconds)) != place
+    fit, alone = _fit(formula, rows.of_runs(others), seconds[others]), rows.of_runs(~others)
+    found = (fit.factors(share * fit.logs).predict(formula, alone)[0] for share in _SHARES)
+    return np.asarray(np.log(np.array(list(found)) / seconds[place]))
 
 
 def calibrating_runs(cnns: np.ndarray, seconds: np.ndarray) -> np.ndarray:

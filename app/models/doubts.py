@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from math import exp, log
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -44,6 +44,11 @@ _ALONG: Mapping[str, tuple[str, ...]] = {"cnn": ("input_size_px", "n_classes"), 
 _LEAST_OF_LARGER = 0.8
 _MOST_OF_BATCH = 3.0  # a run further from the formula is in another unit
 _MOST_EXAMPLES = 3
+# Deviations from the formula, ln: of machines, of runs around their machine, and the median one.
+_OF_MACHINE, _OF_RUN, _USUAL = 0.155, 0.162, 0.08
+_PRECISIONS, _MOST_COMPARED = ("fp32", "tf32", "amp"), 100
+# ln of a ratio of likelihoods, and more per run: of small tables of built-in runs, 2 % are remarked on.
+_LEAST_EVIDENCE = (2.0, 0.1)
 _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
 _UNITS = {1e3: "ms read as s", 1e6: "us read as s", 1e-3: "s read as ms", 60.0: "s read as minutes"}
@@ -169,8 +174,38 @@ def remarks(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
         logs = np.log(runs.seconds / law_s)
     far = np.flatnonzero(np.abs(logs) > np.log(_most_row_doubts(runs)))
     rows = f"more than twice off the formula: {len(far)} of the runs, first {far[0] + 1}" if len(far) else ""
-    found = (deviation_doubt(runs, logs), rows, _exchanged(runs, law_s, logs), _beyond_memory(runs))
-    return tuple(filter(None, found))
+    # The causes of a deviation as a whole are said with it.
+    whole = deviation_doubt(runs, logs) or _other_setup(runs, logs)
+    return tuple(filter(None, (whole, rows, _exchanged(runs, law_s, logs), _beyond_memory(runs))))
+
+
+def _other_setup(runs: RunTable, logs: np.ndarray) -> str:
+    """Return a remark on a precision or batch that the times fit better than their own, or "".
+
+    logs : ln of measured over predicted, (n_runs,).
+    """
+    known = np.flatnonzero(np.isfinite(logs) & is_known_gpu(runs))
+    known = known[:: 1 + len(known) // _MOST_COMPARED]
+    frame, logs = runs.frame.iloc[known].reset_index(drop=True), logs[known]
+    batch, precisions = frame["batch_per_gpu"], set(frame["precision"])
+    others: dict[str, tuple[str, Any]] = {"twice the batch": ("batch_per_gpu", 2 * batch)}
+    others["half the batch"] = "batch_per_gpu", (batch // 2).clip(lower=1)
+    others |= {name: ("precision", name) for name in _PRECISIONS if name not in precisions}
+    found = [(_LEAST_EVIDENCE[0] + _LEAST_EVIDENCE[1] * len(known), "")]
+    for name, (column, values) in others.items() if len(known) else ():
+        times = law_seconds(RunTable(runs.name, frame.assign(**{column: values}), runs.facts))
+        misfits = np.log(runs.seconds[known] / times)
+        if np.isfinite(misfits).all():
+            text = f"the times fit the formula better with {name}: several GPUs, or another size or setting?"
+            found.append((_likelihood(misfits) - _likelihood(logs), text))
+    return max(found)[1]
+
+
+def _likelihood(logs: np.ndarray) -> float:
+    """Return ln of the likelihood of deviations from the formula, but for a constant."""
+    mean, run = float(logs.mean()), _OF_RUN**2
+    whole = (mean - _USUAL) ** 2 / (_OF_MACHINE**2 + run / len(logs))
+    return -0.5 * (float(logs.var()) * len(logs) / run + whole)
 
 
 def _beyond_memory(runs: RunTable) -> str:
@@ -205,8 +240,8 @@ def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:
             gain = misfit.mean() ** 2 - (misfit + 2.0 * lead).mean() ** 2 if fits else 0.0
             if gain > _LEAST_GAIN:
                 firsts = [int((codes[column] == place).argmax()) for place in (one, other)]
-                names = " and ".join(map(str, runs.frame[column].iloc[firsts]))
-                text = f"the times of {names} fit the formula once they are exchanged"
+                first, second = runs.frame[column].iloc[firsts]
+                text = f"the times of {first} and {second} fit the formula once they are exchanged"
                 found.append((gain * len(misfit), text))
     return max(found)[1]
 

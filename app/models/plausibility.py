@@ -10,13 +10,13 @@ from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, run_doubts
 from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.spreadsheets.answers import Issue, Label, SheetAnswers
+from trainlaw.datasets.spreadsheets.answers import CHOICE, TABLES, Issue, Label, SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.units import CANDIDATES, TimeUnit, unit_choices
 
 # Numbers fit a unit where their median is within the first factor of the formula, a rare unit within the
 # second; a usual one within the third is preferred to any rare one.
-_FITS, _FITS_CLEARLY, _FITS_USUALLY = 3.0, 1.6, 1.8
+_FITS, _FITS_CLEARLY, _FITS_USUALLY, _FITS_EXACTLY = 3.0, 1.6, 1.8, 1.2
 # A unit that the file states is doubted where it is off by this much: units are farther apart.
 _FAR = 10.0
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
@@ -63,8 +63,10 @@ def checked_times(made: Imported, answers: SheetAnswers, law_s: np.ndarray | Non
 
     What only the formula speaks for is a note. law_s : times by the formula where they are known, in s, (n,).
     """
-    # Times under a wrong heading say nothing.
-    if made.table is None or answers.trust or any(issue.kind == "columns" for issue in made.issues):
+    columns = [issue.answer or (CHOICE,) for issue in made.issues if issue.kind == "columns"]
+    # Times under a heading that may be another one say nothing; those of the first of several tables do.
+    is_open = any(CHOICE in answer[-1] and answer[0] not in TABLES for answer in columns)
+    if made.table is None or answers.trust or is_open:
         return made
     check = _check(made, made.table) if law_s is None else Check(made, law_s)
     unknown = int((~np.isfinite(check.law_s)).sum())
@@ -73,7 +75,8 @@ def checked_times(made: Imported, answers: SheetAnswers, law_s: np.ndarray | Non
         return replace(made, issues=(*made.issues, *_of_repeats(made)), notes=(*made.notes, note))
     if made.times["unit"].isna().any() or not np.isfinite(made.seconds()).any():
         return replace(made, issues=tuple(_with_unit(made.issues, check)))
-    found, median = list(_doubts(check, made.table)), show_number(exp(_median(check.deviations())), 2)
+    found = [own for own in _doubts(check, made.table) if not (columns and own.options)]
+    median = show_number(exp(_median(check.deviations())), 2)
     notes = [*made.notes, f"the times are {median} times those of the built-in formula (median)"]
     notes += [f"{unknown} runs have no time by the built-in formula: not compared"] if unknown else []
     notes += remarks(made.table, check.law_s) if not found else ()
@@ -118,13 +121,10 @@ def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     """Yield why times can hardly be right: the whole column, or single rows, repeats and batches."""
     made, deviations = check.made, check.deviations()
     column = _of_column(check, deviations)
-    # What else is odd may be the precision or the batch that is asked for.
-    is_asked = {option[0] for issue in made.issues for option in issue.options} & {
-        "--precision",
-        "--batch-is",
-    }
-    if column or is_asked:
-        yield from [column] if column and (column.options or not is_asked) else []
+    # What else is odd may be the precision or the batch that is asked for; the best precision is compared.
+    asked = {option[0] for issue in made.issues for option in issue.options}
+    if column or asked & {"--precision", "--batch-is"}:
+        yield from [column] if column and (column.options or "--batch-is" not in asked) else []
         return
     found = [*_of_rows(check, deviations), *_of_repeats(made)]
     yield from found
@@ -151,13 +151,18 @@ def _of_repeats(made: Imported) -> Iterable[Issue]:
 def _of_column(check: Check, deviations: np.ndarray) -> Issue | None:
     """Return the issue of a whole column far from the formula, with the unit that would explain it."""
     middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
-    if abs(middle) < log(MOST_OF_RUN) or (np.abs(deviations) < log(_FITS_CLEARLY)).mean() >= 0.5:
+    unit, score = check.fitting_unit()
+    # Where another unit fits as if it were the right one, less is far.
+    most = _FITS_CLEARLY if score < log(_FITS_EXACTLY) else MOST_OF_RUN
+    is_near = most == MOST_OF_RUN and (np.abs(deviations) < log(_FITS_CLEARLY)).mean() >= 0.5
+    if abs(middle) < log(most) or is_near:
         return None
     stated = ", ".join(unit.text for unit in check.made.times["unit"].dropna().unique())
-    factor = show_number(exp(middle), 2)
-    text = f"read as {stated}, half of the times are {factor} times those of the built-in formula, or farther"
-    unit, score = check.fitting_unit()
-    if unit and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)):
+    text = (
+        f"read as {stated}, half of the times are {show_number(exp(middle), 2)} times those of the built-in "
+    )
+    text += "formula, or farther"
+    if unit and "epoch" not in stated and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)):
         options = (("--unit", unit.text),) if abs(middle) > log(_FAR) else ()
         return Issue("times", f"{text}; these look like {unit.text}", options=options)
     return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them")

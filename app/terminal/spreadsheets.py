@@ -1,8 +1,10 @@
 """An import as text: the reading of each column, the questions, and the command that answers them."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from trainlaw.app.inputs.spreadsheets import imported
 from trainlaw.app.models.plausibility import checked_times
@@ -17,6 +19,13 @@ from trainlaw.formulas import InputError
 
 _MOST_OF_A_KIND = 25
 _ONCE = ("--unit", "--decimal", "--batch-is", "--precision", "--sheet", "--table", "--range", "--columns-are")
+# What says which table of a file is read, as an answer.
+_ONE_TABLE: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "--table": lambda text: {"table": int(text)},
+    "--range": lambda text: {"area": text},
+    "--sheet": lambda text: {"sheet": text},
+}
+_MOST_TABLES = 6
 _OURS = TABLES["import_columns"] | {f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()}
 
 
@@ -137,16 +146,27 @@ def imported_runs(
 
     others : further options of the command and their values.
     """
-    made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
-    print(columns_text(made))
     files: list[tuple[str, object]] = [
         ("--gpu-file", gpu_file),
         *(("--cnn-file", path) for path in cnn_files or ()),
     ]
+
+    def read(answers: SheetAnswers) -> tuple[Imported, str]:
+        made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
+        return made, rerun_command(str(file), given_words(answers, [*others, *files]), made.issues)
+
+    made, command = read(answers)
+    print(columns_text(made))
     if made.issues:
         print(issues_text(made.issues))
-        command = rerun_command(str(file), given_words(answers, [*others, *files]), made.issues)
-        error = InputError(number_of_issues(made, command))
+        tables = [option for issue in made.issues for option in issue.options if option[0] in _ONE_TABLE]
+        # Each table of a file has other questions.
+        commands = [
+            read(replace(answers, **_ONE_TABLE[name](text)))[1] for name, text in tables[:_MOST_TABLES]
+        ]
+        for text in commands:
+            print(f"\none of the tables: {text}")
+        error = InputError(number_of_issues(made, commands[0] if commands else command))
         error.longest_message = 10_000  # a command to run is not cut
         raise error
     if made.table is None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.book_plan import SheetWriter
 from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, has_all, offered
-from trainlaw.app.workbook.model import FIRST, PREFIX, Model, cell_name, fact, is_listed, of_instance
+from trainlaw.app.workbook.model import FIRST, PREFIX, TABLES, Model, cell_name, fact, is_listed, of_instance
 from trainlaw.app.workbook.notes_sheet import ANY_OTHER, IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
 from trainlaw.app.workbook.spellings import said_count
 from trainlaw.datasets.files.limits import limits
@@ -52,6 +52,7 @@ NEEDED_BY = {
 
 
 #: Cell formulas of what a GPU may lack: `LACKS` of `lookup_sheets.py`.
+_OF_THIS_GPU = "choose one that this GPU has, from the list"
 ASKED_LINK = 'IF(tl_n_gpus>tl_n_nodes,tl_link,"none")'
 ASKED_TUNED = 'IF(tl_is_tuned=1,"tuned","none")'
 
@@ -108,29 +109,20 @@ def _write_entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
 
 def usual_choices(model: Model) -> list[Choice]:
     """Return the yellow cells of every prediction, in their order."""
-    note = "in others none was measured" if model.is_forward else "the default depends on the GPU"
-    precision = _listed("precision_choice", "precision", model.default_precision, note)
-    precision = _possible(precision, "tl_precision", "choose one that this GPU has, from the list")
-    per = "of which the inference is computed" if model.is_forward else "ImageNet-1k has 1,281,167"
-    gpus = _number("n_gpus", "number of GPUs", 1.0, "each with a batch of that size", "GPUs", kind="n_gpus")
+    precision = _choice("precision_choice", model.default_precision)
+    images = _choice("images", FIRST.images)
+    if model.is_forward:
+        precision = precision._replace(note="in others none was measured")
+        images = images._replace(title="images", note="of which the inference is computed")
     found = [
         _named("cnn", "CNN", cnn_label(*FIRST.cnn)),
-        _number(
-            "batch_per_gpu", "batch per GPU", float(FIRST.batch), "on one GPU at once", "images", kind="batch"
-        ),
+        _choice("batch_per_gpu", float(FIRST.batch)),
         _named("gpu", "GPU", FIRST.gpu),
-        precision,
-        gpus._replace(computed=f"{said_count('tl_gpu_choice')}*{of_instance('gpus', '1')}"),
-        _number(
-            "images",
-            "images" if model.is_forward else "images per epoch",
-            FIRST.images,
-            per,
-            "images",
-            kind="images",
-        ),
-        _number("epochs", "epochs", FIRST.epochs, "", "epochs", kind="epochs"),
-        _listed("own_runs", "use sheet My runs", NO_YES[1], "the time by its runs on this GPU"),
+        _possible(precision, "tl_precision"),
+        _choice("n_gpus", 1.0)._replace(computed=f"{said_count('tl_gpu_choice')}*{of_instance('gpus', '1')}"),
+        images,
+        _choice("epochs", FIRST.epochs),
+        _choice("own_runs", NO_YES[1]),
     ]
     return [choice for choice in found if not (model.is_forward and choice.name in ("n_gpus", "epochs"))]
 
@@ -140,21 +132,29 @@ def rare_choices(model: Model) -> list[Choice]:
     used = set(model.base_columns)
     several = [] if model.is_forward else _several_gpu_choices()
     rows = [*several, *_software_choices(model), *_group_choices(model)]
-    rows.append(_listed("order", "rank GPUs by", ORDERS[0], "of sheet Ranking; prices: sheet GPUs"))
+    rows.append(_choice("order", ORDERS[0]))
     return [row for row in rows if row.name not in NEEDED_BY or used & NEEDED_BY[row.name]]
 
 
-def _possible(choice: Choice, asked: str, fault: str) -> Choice:
+def _possible(
+    choice: Choice, asked: str, fault: str = "choose one that this GPU has, from the list"
+) -> Choice:
     """Return a choice that is also not valid where the GPU lacks what is asked for, a cell formula."""
     has = has_all([asked], fact("gpu", f'"{LACKS}"'))
     return choice._replace(valid=f"AND({choice.valid},{has})", fault=fault)
 
 
-def _listed(name: str, title: str, value: str, note: str, table: str = "") -> Choice:
-    """Return a choice among names; table : look-up table whose rows they are, empty for a list."""
-    names = table or f"options_{name}"
-    known = is_listed(cell_name(name), names)
-    return Choice(name, title, value, note, known, "choose from the list", listed=names)
+def _choice(name: str, value: str | float) -> Choice:
+    """Return a choice of the table, of a number or among names."""
+    title, note, unit, values = TABLES["choices"][name]
+    cell, number = cell_name(name), _NUMBERS.get(values)
+    if number is None:
+        listed = values or f"options_{name}"
+        return Choice(
+            name, title, value, note, is_listed(cell, listed), "choose from the list", listed=listed
+        )
+    valid = f"IF(ISNUMBER({cell}),{number.valid.format(c=cell)},FALSE)"
+    return Choice(name, title, value, note, valid, number.fault, unit, kind=values)
 
 
 def _named(kind: str, title: str, value: str) -> Choice:
@@ -166,17 +166,6 @@ def _named(kind: str, title: str, value: str) -> Choice:
     return Choice(f"{kind}_choice", title, value, note, known, fault, listed=listed, offer=offer)
 
 
-def _number(name: str, title: str, value: float, note: str, unit: str, *, kind: str) -> Choice:
-    """Return a choice of a number; kind : of `_NUMBERS`."""
-    cell, known = cell_name(name), _NUMBERS[kind]
-    valid = f"IF(ISNUMBER({cell}),{known.valid.format(c=cell)},FALSE)"
-    return Choice(name, title, value, note, valid, known.fault, unit, kind=kind)
-
-
-def _flag(name: str, title: str, value: float, note: str) -> Choice:
-    return _number(name, title, value, note, "1 or 0", kind="flag")
-
-
 def _or_empty(choice: Choice) -> Choice:
     """Return the choice of a number with an empty cell as a further valid entry."""
     valid = f'IF({cell_name(choice.name)}="",TRUE,{choice.valid})'
@@ -184,36 +173,29 @@ def _or_empty(choice: Choice) -> Choice:
 
 
 def _several_gpu_choices() -> list[Choice]:
-    note = "empty: as many as usual servers are"
-    nodes = _or_empty(_number("nodes", "number of nodes", math.nan, note, "nodes", kind="n_nodes"))
+    nodes = _or_empty(_choice("nodes", math.nan))
     spread = f"AND(MOD(tl_n_gpus,tl_n_nodes)=0,tl_n_gpus/tl_n_nodes<={MOST_GPUS_PER_NODE})"
     shared = f"IF({nodes.valid},IF(ISNUMBER(tl_n_gpus),{spread},FALSE),FALSE)"
     fault = f"enter a number of nodes that share the GPUs evenly, at most {MOST_GPUS_PER_NODE} on each"
-    link = _listed("link", "link within a node", OWN_LINK, "for two or more GPUs", "links")
     return [
         nodes._replace(valid=shared, fault=fault),
-        _possible(link, ASKED_LINK, "choose one that this GPU has, from the list"),
-        _listed("network", "fabric between nodes", USUAL_FABRIC, "for two or more nodes", "networks"),
-        _listed("algorithm", "all-reduce algorithm", FIRST.algorithm, "for two or more GPUs"),
-        _flag("is_bucketed", "gradients in buckets", 1.0, "0: each tensor alone"),
+        _possible(_choice("link", OWN_LINK), ASKED_LINK),
+        _choice("network", USUAL_FABRIC),
+        _choice("algorithm", FIRST.algorithm),
+        _choice("is_bucketed", 1.0),
     ]
 
 
 def _software_choices(model: Model) -> list[Choice]:
-    compiler = _listed("compilation", "compiled by", COMPILATIONS[0], "eager: one kernel per operation")
-    compiler = _possible(compiler, "tl_compilation", "choose one that this GPU has, from the list")
-    tuned = _flag("is_tuned", "vendor-tuned container", 0.0, "1: with the vendor's fused kernels")
-    tuned = _possible(tuned, ASKED_TUNED, "enter 0, or 1 for a GPU of NVIDIA")
-    note = "by trainlaw profile --host; empty: as usual for the GPU's year"
-    launch = _number("host_launch_us", "host launch time per layer", math.nan, note, "us", kind="host_launch")
+    compiler = _possible(_choice("compilation", COMPILATIONS[0]), "tl_compilation")
     return [
-        _listed("layout_choice", "layout of activations", IMPLIED, "order of their dimensions in memory"),
+        _choice("layout_choice", IMPLIED),
         *([compiler] if model.is_forward else []),
-        _listed("stack_choice", "stack of 16-bit convolutions", IMPLIED, "which kernels run them"),
-        _flag("has_optimizer", "include the optimizer step", 1.0, "1: with the weight update"),
-        _flag("has_input_copy", "include copying the images", 0.0, "1: with the copy to the GPU"),
-        tuned,
-        _or_empty(launch),
+        _choice("stack_choice", IMPLIED),
+        _choice("has_optimizer", 1.0),
+        _choice("has_input_copy", 0.0),
+        _possible(_choice("is_tuned", 0.0), ASKED_TUNED, "enter 0, or 1 for a GPU of NVIDIA"),
+        _or_empty(_choice("host_launch_us", math.nan)),
     ]
 
 

@@ -96,17 +96,6 @@ def _shipped_rows(file: str) -> Mapping[tuple[str, int, int], Mapping[str, str]]
     return {(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])): row for row in rows}
 
 
-@cache
-def _shipped(file: str, name: str, input_size_px: int, n_classes: int) -> CnnCounts | None:
-    # Only this row becomes numbers: a table has hundreds.
-    row = _shipped_rows(file).get((name, input_size_px, n_classes))
-    if row is None:
-        return None
-    numbers = {name: float(row[name]) for name in COUNT_COLUMNS}
-    memory = MemoryPerSample(*(int(row[name]) for name in MEMORY_COLUMNS))
-    return CnnCounts(name, row["cnn_base"], row["cnn_family"], input_size_px, n_classes, numbers, memory)
-
-
 def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
     """Return the CNN of that name as a graph of layers.
 
@@ -139,11 +128,6 @@ def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None 
     return build(cnn_name(text), input_size_px, n_classes)
 
 
-@lru_cache(maxsize=4096)
-def _counted(name: str, input_size_px: int, n_classes: int) -> CnnCounts:
-    return CnnCounts.of(build(name, input_size_px, n_classes))
-
-
 def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
     """Return the counts of the CNN of that name: from the shipped tables, else counted on its layers.
 
@@ -172,6 +156,7 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
     return keyed_cnn_counts(cnn_name(text), input_size_px, n_classes)
 
 
+@lru_cache(maxsize=4096)
 def keyed_cnn_counts(name: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
     """Return the counts of the CNN that tables of runs hold under a name; as `find_cnn_counts` otherwise."""
     usual = zoo_entry(name)
@@ -179,6 +164,9 @@ def keyed_cnn_counts(name: str, input_size_px: int | None = None, n_classes: int
     classes = usual.n_classes if n_classes is None else n_classes
     of_timm = name.startswith(PREFIX)
     for file in (TIMM_COUNTS_FILE, LATER_TIMM_COUNTS_FILE) if of_timm else (_COUNTS_FILE,):
-        if found := _shipped(file, name, size, classes):
-            return found
-    return _counted(name, size, classes)
+        # Only this row becomes numbers: a table has hundreds.
+        if row := _shipped_rows(file).get((name, size, classes)):
+            numbers = {column: float(row[column]) for column in COUNT_COLUMNS}
+            memory = MemoryPerSample(*(int(row[column]) for column in MEMORY_COLUMNS))
+            return CnnCounts(name, row["cnn_base"], row["cnn_family"], size, classes, numbers, memory)
+    return CnnCounts.of(build(name, size, classes))

@@ -11,6 +11,8 @@ from trainlaw.formulas.errors import shown
 CHOICE = "CHOICE"
 #: Value of a cell whose rows are left out.
 SKIP = "skip"
+#: Options that say which table of a file is read.
+TABLES = ("--table", "--range", "--sheet")
 #: What rows are called in messages: their number, with the sheet where several are read.
 Label = int | str
 Options = tuple[tuple[str, ...], ...]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.files.numbers import decimal_marks
-from trainlaw.datasets.hardware.links import find_link
+from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.spreadsheets.answers import SKIP, Dialogue, Options, choices
 from trainlaw.datasets.spreadsheets.columns import SheetRows
 from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, TIME
@@ -44,6 +44,11 @@ _TRAINED: Mapping[str, Callable[[str], bool]] = {
     # Of the parts in the runs schema, only those without a backward pass are refused here.
     "timed_parts": lambda text: text not in groups("phrase")["inference"],
     "accumulation": lambda text: text in ("1", "no", "none"),
+}
+_SCOPES = {"link": "node", "network": "network"}
+_LINKS: Mapping[str, re.Pattern[str]] = {
+    "Ethernet": re.compile(r"eth|gbe|tcp", re.IGNORECASE),
+    "InfiniBand": re.compile(r"ib|infini", re.IGNORECASE),
 }
 _NAMES = {"gpu": "GPU", "cnn": "CNN", "link": "link", "network": "network"}
 # Near names are searched one by one: thousands of unknown names would take minutes.
@@ -190,7 +195,13 @@ class Converter:
         """Return the options that answer a text; of rows that are no training, the others are kept."""
         if kind.value is _training and right:
             return lambda _: choices("--only", right[:1], f"{self.rows.heading(name)}=")
-        return lambda text: choices("--value", kind.offered, f"{name.removeprefix(FLAG)}:{text}=")
+
+        def of_text(text: str) -> Options:
+            named = precision_of(text)[0] if name == "precision" else None
+            offered = [named] if named else kind.offered
+            return choices("--value", offered, f"{name.removeprefix(FLAG)}:{text}=")
+
+        return of_text
 
     def words(self, values: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
         """Return precision, layout, compilation and stack where the table or the user says them."""
@@ -262,6 +273,10 @@ class Converter:
         text = str(cell)
         candidates: Sequence[str] = getattr(error, "candidates", ())
         reason = str(error).partition(": ")[2].partition("did you mean")[0].rstrip("; ")
+        if kind in _SCOPES:
+            likely = [name for name, words in _LINKS.items() if words.search(text)]
+            known = [own for own in links().values() if own.scope == _SCOPES[kind]]
+            candidates, reason = [own.link for own in known if not likely or own.kind in likely], ""
         reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
         said = f": {reason}" if reason and candidates else " is not known"
         if not candidates and kind in ("gpu", "cnn"):

@@ -1,13 +1,13 @@
 """The columns of a table by the user's answers, else by their headings; questions for the others."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 
 import pandas as pd
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Dialogue, Options, choices
+from trainlaw.datasets.spreadsheets.answers import CHOICE, Dialogue, choices
 from trainlaw.datasets.spreadsheets.headings import (
     BATCHES,
     FLAG,
@@ -21,9 +21,17 @@ from trainlaw.datasets.spreadsheets.headings import (
     read_heading,
     without_unit,
 )
-from trainlaw.datasets.spreadsheets.layout import SheetTable, is_measured
+from trainlaw.datasets.spreadsheets.layout import RUNS, SheetTable, is_measured
 from trainlaw.datasets.spreadsheets.units import TimeUnit, quantity
-from trainlaw.datasets.spreadsheets.values import NO, SPELLINGS, YES, plain_text, precision_of, size_px
+from trainlaw.datasets.spreadsheets.values import (
+    NO,
+    SPELLINGS,
+    YES,
+    is_unmeasured,
+    plain_text,
+    precision_of,
+    size_px,
+)
 from trainlaw.datasets.spreadsheets.words import asked_words, groups
 from trainlaw.formulas.errors import check_name, shown
 
@@ -32,18 +40,24 @@ FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.star
 #: Names that --column and --set take.
 COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") if own != IGNORED))))
 #: What --columns-are takes: what the headings of columns of times name.
-PIVOTS = ("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation", "step")
+PIVOTS = (
+    *("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation", "framework"),
+    *("input_size_px", "step"),
+)
 #: Holds the unit that the heading states for the time of a row, None without one.
 STATED_UNIT = "unit of the heading"
 _COUNTED: Mapping[str, re.Pattern[str]] = {
     "batch": re.compile(r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.I),
     "n_gpus": re.compile(r"(\d{1,4})\s*[x\u00d7]?\s*(?:gpus?)?", re.IGNORECASE),
-    "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#|t)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
+    "input_size_px": re.compile(r"(\d{2,4})\s*(?:px|pixels?|p|[x\u00d7]\s*\d{2,4})?", re.IGNORECASE),
+    "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
 }
 # Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
 _MOST_COUNT = 1024
 _OF_HEADINGS = "headings of columns"
 _MARK = re.compile(r"[*\u2020\u2021\u00a7\u00b9\u00b2\u00b3]\s")
+#: Sides of the images of data sets, in px.
+_SIZES = {"cifar": 32.0, "svhn": 32.0, "mnist": 28.0, "tiny": 64.0}
 _SAMPLE = 60  # different texts of a column that are looked at
 #: What a word that is asked about may mean.
 _SAID = {
@@ -103,10 +117,10 @@ class SheetRows:
 def check_named(tables: Sequence[SheetTable], dialogue: Dialogue) -> None:
     """Raise UnknownNameError for what the user named and no table has."""
     answers, headings = dialogue.answers, [str(own) for table in tables for own in table.cells]
-    lines = [f"row {number}" for table in tables for number, _ in table.lines]
+    lines = ["sheet", *(f"row {number}" for table in tables for number, _ in table.lines)]
     pivots = (*answers.columns_are, *filter(None, (answers.sheets_are,)))
     for names, known in (
-        (pivots, PIVOTS),
+        (pivots, (*PIVOTS, RUNS)),
         (answers.columns, (*COLUMN_NAMES, *FLAGS, IGNORED)),
         ((*answers.columns.values(), *(name for name, _ in answers.only)), headings),
         (answers.ignored, [*headings, *lines, "hidden"]),
@@ -124,13 +138,21 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         dialogue.ask("columns", f"{text}; the headings are {', '.join(map(str, table.cells))[:120]}")
     found = _meanings(table, {own.heading for own in values}, dialogue)
     keys = _chosen(table, found, bool(values), dialogue)
-    left = {own: meaning for own, meaning in found.items() if own not in keys.values()}
-    if heading := keys.get(TIME, ""):
+    heading = keys.get(TIME, "")
+    # "TF32 (ms)" is a time, and one of several where other headings are of precisions, too.
+    if heading and found[heading].is_weak and heading not in answers.columns.values():
+        shapes = _shapes(table, found, keys, dialogue)
+        heading = "" if any(len(own) > 1 for own in shapes.values()) else heading
+    if heading:
         values = [ValueColumn(heading, {}, found[heading].unit, found[heading].target)]
-    rows = _melted(_filled(table, keys, values, dialogue), keys, values)
-    _ask_left(table, left, rows, dialogue)
-    _ask_lines(table, rows, dialogue)
-    return rows
+    values = values or _likely_times(table, found, keys, dialogue)
+    taken = {own.heading for own in values}
+    keys = {name: own for name, own in keys.items() if name == TIME or own not in taken}
+    left = {own: meaning for own, meaning in found.items() if own not in taken.union(keys.values())}
+    known = {**keys, **dict.fromkeys(values[0].said if values else (), _OF_HEADINGS)}
+    keys |= _ask_left(table, left, known, dialogue)
+    _ask_lines(table, _have({**known, **keys}, dialogue), dialogue)
+    return _melted(_filled(table, keys, values, dialogue), keys, values)
 
 
 def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[ValueColumn]:
@@ -179,6 +201,8 @@ def _taken(kind: str, text: str, dialogue: Dialogue) -> tuple[str, str] | None:
 def _says(kind: str, text: str, dialogue: Dialogue) -> bool:
     if kind in _COUNTED:
         return _COUNTED[kind].fullmatch(text.strip()) is not None
+    if kind == "framework":
+        return text.strip().lower() in groups("phrase")["framework"]
     if kind in ("layout", "compilation"):
         return text.strip().lower() in SPELLINGS[kind]
     precision, is_whole = precision_of(text)
@@ -241,21 +265,51 @@ def _chosen(
     keys = dict[str, str]()
     for target, headings in candidates.items():
         equal = [own for own in headings if rank(own) == min(map(rank, headings))]
-        keys[target] = equal[0]
-        if any(not table.cells[own].equals(table.cells[equal[0]]) for own in equal[1:]):
-            ours = "time_s" if target == TIME else target.removeprefix(FLAG)
+        is_open = any(not table.cells[own].equals(table.cells[equal[0]]) for own in equal[1:])
+        if not is_open or target != TIME:
+            keys[target] = equal[0]
+        if is_open and target != TIME:
+            ours = target.removeprefix(FLAG)
             text = f"the columns {', '.join(equal)} may all be {ours}: which one is it?"
             dialogue.ask("columns", text, choices("--column", equal, f"{ours}="))
     if TIME in keys and keys[TIME] not in named:
         _ask_bounds(table, keys[TIME], found, dialogue)
-    if TIME not in keys and not has_times:
-        numeric = [own for own in found if not found[own].target and any(map(_is_number, table.cells[own]))]
-        text = "no column is a time or throughput of training iterations"
-        text += f"; not read: {', '.join(numeric)[:120]}" if numeric else ""
-        text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
-        options = choices("--columns-are", PIVOTS if len(numeric) > 1 else ())
-        dialogue.ask("columns", f"{text} --columns-are", options + choices("--column", numeric, "time_s="))
     return keys
+
+
+def _shapes(
+    table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
+) -> dict[str, list[ValueColumn]]:
+    """Return the columns of times that most headings may be of, by what they name: "cnn,precision"."""
+    shapes = dict[str, list[ValueColumn]]()
+    for kinds in (*((kind,) for kind in PIVOTS), *combinations(PIVOTS, 2)):
+        if not dialogue.answers.columns_are and keys.keys().isdisjoint(kinds):
+            columns = _value_columns(table, kinds, dialogue)
+            shapes[",".join(kinds)] = [own for own in columns if _may_be_times(found.get(own.heading))]
+    most = max(map(len, shapes.values()), default=0)
+    return {kinds: own for kinds, own in shapes.items() if len(own) == most > 0}
+
+
+def _likely_times(
+    table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
+) -> list[ValueColumn]:
+    """Ask which columns are the times; return those of the likely answer, under which all else is asked."""
+    measured = {own for own in found if any(map(is_measured, table.cells[own]))}
+    numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
+    numeric = numeric or [own for own in found if not found[own].target and own in measured]
+    likely = _shapes(table, found, keys, dialogue)
+    text = "no column is a time or throughput of training iterations"
+    text += f", or several may be: {', '.join(numeric)[:120]}" if numeric else ""
+    text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
+    options = choices("--columns-are", likely) or choices("--column", numeric, "time_s=")
+    dialogue.ask("columns", f"{text} --columns-are ({', '.join(PIVOTS)})", options)
+    alone = [ValueColumn(own, {}, found[own].unit, found[own].target or TIME) for own in numeric[:1]]
+    return next(iter(likely.values()), alone)
+
+
+def _may_be_times(meaning: Meaning | None) -> bool:
+    """Return whether a heading means nothing, or would be a switch, such as FP16, above yes and no."""
+    return meaning is not None and (meaning.target in ("", TIME, RATE) or meaning.target.startswith(FLAG))
 
 
 def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dialogue: Dialogue) -> None:
@@ -283,16 +337,13 @@ def _filled(
         if not empty.any():
             continue
         filled = cells[keys[name]].ffill()
-        measured = cells[[own.heading for own in values]].map(is_measured).any(axis=1)
+        times = cells[[own.heading for own in values]]
+        measured = (times.map(is_measured) & ~times.map(is_unmeasured)).any(axis=1)
         if not dialogue.answers.fill_down:
             text = f"{keys[name]}: empty cells below filled ones: does the cell above hold?"
             dialogue.fault(text, empty & filled.notna() & measured, (("--fill-down",),), "question")
         cells = cells.assign(**{keys[name]: filled})
     return replace(table, cells=cells)
-
-
-def _is_number(cell: object) -> bool:
-    return is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float)
 
 
 def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn]) -> SheetRows:
@@ -321,13 +372,21 @@ def _number_in(kind: str, text: str) -> str:
     return match[1] if match else text
 
 
-def _ask_left(table: SheetTable, left: Mapping[str, Meaning], rows: SheetRows, dialogue: Dialogue) -> None:
-    """Ask about the columns that are not read; note those whose heading says nothing of the runs."""
-    plain, asked = list[str](), {word.partition("=")[2] for word in dialogue.offered()}
+def _ask_left(
+    table: SheetTable, left: Mapping[str, Meaning], known: Mapping[str, str], dialogue: Dialogue
+) -> dict[str, str]:
+    """Ask about the columns that are not read; note those whose heading says nothing of the runs.
+
+    known : what columns and headings say, by our name. Returns the headings of the columns that are probably
+    one of ours, by our name; they are read so, for the questions that follow.
+    """
+    plain, assumed = list[str](), dict[str, str]()
+    asked = {word.partition("=")[2] for word in dialogue.offered()}
     for heading, meaning in left.items():
-        cells = table.cells[heading].dropna()
-        texts = list(dict.fromkeys(map(str, cells.unique()[:_SAMPLE])))
-        kinds = _asked_of(heading, texts, meaning.target, _have(rows, dialogue))
+        cells, have = table.cells[heading].dropna(), _have({**known, **assumed}, dialogue)
+        # A percentage is no setting and no time.
+        texts = [str(cell) for cell in cells.unique()[:_SAMPLE] if not str(cell).endswith("%")]
+        kinds = _asked_of(heading, texts, meaning.target, have)
         is_one = set(texts) <= {"1", "1.0"} and bool({"n_gpus", "accumulation"} & set(kinds))
         if is_one or not texts or (meaning.target and not kinds):
             given = dialogue.answers.constants.get(meaning.target)
@@ -342,36 +401,45 @@ def _ask_left(table: SheetTable, left: Mapping[str, Meaning], rows: SheetRows, d
         # What may be a setting needs an answer by hand; results and names of single runs do not.
         is_count = all(text.isdecimal() and int(text) <= _MOST_COUNT for text in map(plain_text, texts))
         is_kind = 1 < len(texts) < len(cells) and not any(map(is_measured, texts))
+        if not kind and not is_count and not is_kind and "time_s" in dialogue.answers.columns:
+            plain.append(heading)
+            continue
         only = choices("--only", texts[:6], f"{heading}=") if is_kind and not kind else ()
         ignore = choices("--ignore", [heading, CHOICE] if kind or is_count or is_kind else [heading])
         advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
-        options = (*_names_of(heading, kind, texts, rows, dialogue), *ignore, *only)
-        dialogue.ask("columns", f"{heading} {said}: {advice}", options)
+        ours = _names_of(kinds, texts, have, dialogue)
+        assumed |= {name: heading for name in ours[:1] if len(ours) == 1}
+        # A GPU whose name is not known, next to others that are.
+        is_gpu = known.get("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
+        unknown = choices("--value", [CHOICE] if is_gpu else (), f"gpu:{heading}=")
+        named = choices("--column", [f"{name}={heading}" for name in ours])
+        dialogue.ask("columns", f"{heading} {said}: {advice}", (*unknown, *named, *ignore, *only))
     if plain:
         dialogue.notes.append(f"not read: {', '.join(plain)}")
+    return assumed
 
 
-def _names_of(heading: str, kind: str, texts: Sequence[str], rows: SheetRows, dialogue: Dialogue) -> Options:
-    """Return options that name a column that is not known: one of ours, a switch, or a GPU or CNN."""
+def _names_of(
+    kinds: Iterable[str], texts: Sequence[str], have: set[str], dialogue: Dialogue
+) -> tuple[str, ...]:
+    """Return which of our columns one that is not known may be: one, or one of several switches."""
     words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
     ours = {
-        kind: kind in COLUMN_NAMES,
+        **{kind: kind not in _COUNTED or all(map(is_measured, texts)) for kind in kinds},
         "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
         "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
         "framework": not words.isdisjoint(groups("phrase")["framework"]),
     }
-    if own := next((name for name, holds in ours.items() if holds and name not in rows.cells), ""):
-        return choices("--column", [f"{own}={heading}"])
-    if set(map(plain_text, texts)) <= YES | NO:
-        return choices("--column", [f"{name}={heading}" for name in FLAGS[:4]])
-    # A GPU whose name is not known, next to others that are.
-    is_gpu = rows.heading("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
-    return choices("--value", [CHOICE] if is_gpu else [], f"gpu:{heading}=")
+    if own := next(
+        (name for name, holds in ours.items() if holds and name in COLUMN_NAMES and name not in have), ""
+    ):
+        return (own,)
+    return FLAGS[:4] if set(map(plain_text, texts)) <= YES | NO else ()
 
 
-def _have(rows: SheetRows, dialogue: Dialogue) -> set[str]:
+def _have(known: Iterable[str], dialogue: Dialogue) -> set[str]:
     """Return our columns that a column or an answer is; a switch of a precision is one."""
-    have = {*map(str, rows.cells), *dialogue.answers.constants}
+    have = {*known, *dialogue.answers.constants}
     have |= {"n_gpus"} if "gpus_per_node" in have else set()
     return have | ({"precision"} if any(name.startswith(FLAG) for name in have) else set())
 
@@ -391,12 +459,13 @@ def _asked_of(heading: str, texts: Sequence[str], target: str, have: set[str]) -
     return {kind: word for kind, word in found.items() if kind not in have}
 
 
-def _ask_lines(table: SheetTable, rows: SheetRows, dialogue: Dialogue) -> None:
+def _ask_lines(table: SheetTable, have: set[str], dialogue: Dialogue) -> None:
     """Ask about titles, notes and hidden rows that say something about the runs; note the others."""
-    ignored, have, unread = dialogue.answers.ignored, _have(rows, dialogue), list[str]()
+    ignored, unread = dialogue.answers.ignored, list[str]()
     numbers = [int(number) for number in table.cells.index]
     for number, line in table.lines:
-        name, said = f"row {number}", f"row {number}, {shown(line)},"
+        name = f"row {number}" if number else "sheet"
+        said = f"{name}, {shown(line)},"
         if name in ignored:
             continue
         # A footnote is of single cells, whatever the columns say.
@@ -404,6 +473,7 @@ def _ask_lines(table: SheetTable, rows: SheetRows, dialogue: Dialogue) -> None:
         kinds = {kind: word for kind, word in asked_words(line).items() if is_footnote or kind not in have}
         kinds |= {"precision": line} if is_footnote and precision_of(line)[0] else {}
         sizes = [size for word in line.split() if "x" in word and (size := size_px(word)) >= 32]
+        sizes += [size for name, size in _SIZES.items() if name in kinds.get("input_size_px", "")]
         if numbers[0] < number < numbers[-1]:
             below = [own for own in numbers if own > number]
             text = f"{said} stands above rows below it: read them by another command"
@@ -415,8 +485,13 @@ def _ask_lines(table: SheetTable, rows: SheetRows, dialogue: Dialogue) -> None:
         elif kinds:
             kind, word = next(iter(kinds.items()))
             text = f"{said} is not read, and may mean {_SAID[kind]} ({word}): does it change the times?"
-            dialogue.ask("question", text, choices("--ignore", [name, CHOICE]))
-        else:
+            number_said = re.match(r"\d+", word) if kind == "n_gpus" else None
+            counts = choices("--set", [number_said[0], "1"], "n_gpus=") if number_said else ()
+            dialogue.ask("question", text, counts or choices("--ignore", [name, CHOICE]))
+            if number_said:
+                known = {**dialogue.answers.constants, "n_gpus": number_said[0]}
+                dialogue.answers = replace(dialogue.answers, constants=known)
+        elif number:
             unread.append(shown(line))
     if unread:
         dialogue.notes.append(f"not read: {'; '.join(unread)}"[:400])

@@ -51,6 +51,8 @@ _NEEDED = {
     "precision": "the precision",
     "n_gpus": "the number of GPUs",
 }
+# A throughput, and what it may be with several GPUs.
+_OPEN = ("images/s", "images/s/total", "images/s/gpu")
 _MOST_READINGS = 12
 # Rows of one configuration from which they are steps of it; fewer are repeats.
 _FEWEST_STEPS = 8
@@ -121,7 +123,7 @@ def read_spreadsheet(
     converter = Converter(rows, decimal_mark(rows, tables[0].separator, dialogue), dialogue)
     frame = _frame(converter)
     times = _times(converter, frame).assign(iterations=_iterations(frame))
-    _ask_units(converter, frame, times, tables)
+    times = _with_units(converter, frame, times, tables)
     notes = tuple(dict.fromkeys([*dialogue.notes, *_readings(rows, frame)]))
     frame = frame.drop(columns=[*OF_EPOCHS], errors="ignore")
     made = Imported(place.name, columns, frame, times, rows.is_rate, notes, catalog, own)
@@ -253,10 +255,12 @@ def _times(converter: Converter, frame: pd.DataFrame) -> pd.DataFrame:
         expected = ", ".join(unit_choices())
         raise InputError(f"--unit: expected a unit such as {expected}, got {shown(stated)}")
     times = converter.times()
-    outside = cells["unit"].map(str).map(parse_unit) if "unit" in cells else times["unit"]
+    outside = cells[STATED_UNIT]
+    if "unit" in cells:
+        outside = cells["unit"].map(str).map(parse_unit).where(cells["unit"].notna(), outside)
     units = [
-        _preferred(own, _preferred(said, cell or heading))
-        for own, cell, heading in zip(times["unit"], outside, cells[STATED_UNIT], strict=True)
+        _preferred(own, _preferred(said, other if isinstance(other, TimeUnit) else None))
+        for own, other in zip(times["unit"], outside, strict=True)
     ]
     return times.assign(unit=pd.Series(units, frame.index, dtype=object))
 
@@ -270,20 +274,28 @@ def _preferred(own: TimeUnit | None, other: TimeUnit | None) -> TimeUnit | None:
     return replace(own, counted="epoch") if other.counted == "epoch" and own.counted == "iteration" else own
 
 
-def _ask_units(
+def _with_units(
     converter: Converter, frame: pd.DataFrame, times: pd.DataFrame, tables: Sequence[SheetTable]
-) -> None:
-    """Ask for the unit of the numbers that have none, and for what else their units leave open."""
+) -> pd.DataFrame:
+    """Ask for the unit of the numbers that have none, and for what else their units leave open.
+
+    Returns the times in the unit of the title where it is asked whether that is theirs.
+    """
     fault, heading = converter.dialogue.fault, converter.rows.heading(TIME)
     several = frame["n_gpus"] > 1
     parts = [part for table in tables for _, line in table.lines for part in re.split(r"[,;:#]", line)]
     titled = {unit.text for part in parts if (unit := without_unit(part)[1])}
     usual = tuple(titled) if len(titled) == 1 else unit_choices(bool(several.any()))
+    if several.any() and usual == (_OPEN[0],):
+        usual = _OPEN[1:]
+
+    codes, different = pd.factorize(times["unit"])
 
     def chosen(holds: Callable[[TimeUnit | None], bool]) -> pd.Series:
-        return pd.Series([holds(own) for own in times["unit"]], times.index, dtype=bool)
+        # Code -1, the last one, is that of no unit.
+        return pd.Series(np.array([*map(holds, different), holds(None)])[codes], times.index, dtype=bool)
 
-    without = chosen(lambda unit: unit is None) & times["number"].notna()
+    without = chosen(lambda unit: unit is None or np.isnan(unit.seconds)) & times["number"].notna()
     fault(
         f"{heading}: no unit is stated; one of {', '.join(usual)}",
         without,
@@ -304,7 +316,9 @@ def _ask_units(
         fault(text, ~of_epochs & ~without, (of_all, *choices("--unit", usual)), "question")
     text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
     is_open = chosen(lambda unit: unit is not None and unit.is_open) & several
-    fault(text, is_open, choices("--unit", ("images/s/total", "images/s/gpu")), "question")
+    fault(text, is_open, choices("--unit", _OPEN[1:]), "question")
+    likely = pd.Series([parse_unit(usual[0])] * len(times), times.index, dtype=object)
+    return times.assign(unit=times["unit"].mask(without, likely)) if len(usual) == 1 else times
 
 
 def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
@@ -323,7 +337,7 @@ def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
 
 def _of_steps(made: Imported) -> Imported:
     """Return an import in which many rows of one configuration are their median, with the least and most."""
-    keys = made.frame.assign(unit=made.times["unit"].map(str))
+    keys = made.frame.assign(unit=pd.factorize(made.times["unit"])[0])
     groups = keys.groupby(list(keys), dropna=False, sort=False).ngroup().to_numpy()
     steps = pd.Series(groups).groupby(groups).transform("size").to_numpy() >= _FEWEST_STEPS
     if not steps.any() or not made.times["number"].notna().any():

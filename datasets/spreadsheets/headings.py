@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from trainlaw.datasets.measurements.runs import RUN_COLUMNS
-from trainlaw.datasets.spreadsheets.units import TimeUnit, parse_unit
+from trainlaw.datasets.spreadsheets.units import NO_UNIT, TimeUnit, parse_unit
 from trainlaw.datasets.spreadsheets.words import groups, meanings
 
 #: Columns of the runs schema.
@@ -79,7 +79,7 @@ def _read_words(text: str) -> Meaning:
         if _OTHER & said or (measure == RATE and "epoch" in said):
             return Meaning(OTHER_TIME, unit)
         if measure == TIME and (_EPOCH & said or (unit is not None and unit.counted == "epoch")):
-            return Meaning(TIME, unit and replace(unit, counted="epoch"), is_weak=True)
+            return Meaning(TIME, replace(unit or NO_UNIT, counted="epoch"), is_weak=True)
     left_out = _AVERAGE if unit is None else _AVERAGE | _PART["scope"]
     joined = "".join(own for own in split if own not in left_out)
     target = _by_word().get(joined, "")

@@ -13,6 +13,9 @@ from trainlaw.datasets.spreadsheets.headings import IGNORED, read_heading
 from trainlaw.formulas.errors import InputError, shown, unknown_name
 
 _RANGE = re.compile(r"([A-Z]{1,3})(\d{1,6}):([A-Z]{1,3})(\d{1,6})")
+#: What --columns-are takes where each column but the first is a run.
+RUNS = "run"
+_FEWEST_HEADINGS = 3
 _MOST_LEVELS, _MOST_ABOVE = 3, 8  # lines of a header, and rows of something else above it
 _Cells = tuple[object, ...]
 _Numbered = tuple[int, _Cells]
@@ -59,6 +62,8 @@ def tables_of(grids: Mapping[str, Grid], dialogue: Dialogue, path: object) -> li
     if answers.sheet and answers.sheet not in grids:
         raise InputError(f"--sheet: {unknown_name('sheet', answers.sheet, grids)}")
     wanted = {answers.sheet: grids[answers.sheet]} if answers.sheet else grids
+    wanted = {sheet: _upright(grid, dialogue) for sheet, grid in wanted.items()}
+    dialogue.answers = replace(answers, columns_are=tuple(own for own in answers.columns_are if own != RUNS))
     found = {sheet: tables for sheet, grid in wanted.items() if (tables := _tables(sheet, grid, dialogue))}
     if not found:
         first = next((_joined(row, ", ") for grid in wanted.values() for row in grid.rows if any(row)), "")
@@ -70,9 +75,24 @@ def tables_of(grids: Mapping[str, Grid], dialogue: Dialogue, path: object) -> li
     if len(found) > 1 and not answers.sheets_are:
         kinds = [kind for kind in ("gpu", "cnn") if all(dialogue.names.is_name(kind, own) for own in found)]
         text = f"the file has {len(found)} sheets with tables ({', '.join(found)[:80]}): which one is read?"
-        dialogue.ask("columns", text, (*choices("--sheets-are", kinds[:1]), *choices("--sheet", found)))
-        found = dict([next(iter(found.items()))])
+        dialogue.ask("columns", text, choices("--sheets-are", kinds[:1]) or choices("--sheet", found))
+        if kinds:
+            dialogue.answers = replace(dialogue.answers, sheets_are=kinds[0])
+        else:
+            found = dict([next(iter(found.items()))])
     return [_left_half(_chosen(tables, dialogue), dialogue) for tables in found.values()]
+
+
+def _upright(grid: Grid, dialogue: Dialogue) -> Grid:
+    """Return the cells with a row per run, where the headings stand below each other; ask about it once."""
+    rows = [row for row in grid.rows if sum(cell is not None for cell in row) > 1]
+    known = {_target(row[0]) for row in rows if _is_text(row[0])} - {"", IGNORED}
+    if RUNS not in dialogue.answers.columns_are:
+        if len(known) < _FEWEST_HEADINGS or len(known) <= len(set(map(_target, rows[0])) - {"", IGNORED}):
+            return grid
+        text = "the headings are in the first column: is each other column a run?"
+        dialogue.ask("columns", text, (("--columns-are", RUNS),))
+    return replace(grid, rows=tuple(zip(*rows, strict=True)), hidden=())
 
 
 def _joined(row: Iterable[object], mark: str = " ") -> str:
@@ -119,7 +139,7 @@ def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
     for number in range(top, bottom + 1):
         row = grid.rows[number][left : right + 1]
         filled = [cell for cell in row if cell is not None]
-        if len(filled) == 1 and right > left and not is_measured(filled[0]) and (after_gap or not blocks):
+        if len(filled) == 1 and right > left and _is_text(filled[0]) and (after_gap or not blocks):
             lines.append((number + 1, str(filled[0])))
             continue
         if filled and (not blocks or row == blocks[-1][0][1] or (after_gap and _is_header(filled))):
@@ -127,8 +147,13 @@ def _tables(sheet: str, grid: Grid, dialogue: Dialogue) -> list[SheetTable]:
         if filled:
             blocks[-1].append((number + 1, row))
         after_gap = not filled
-    made = (_table(sheet, grid, left, rows, dialogue) for rows in blocks)
-    tables = [table for table in made if table is not None and len(table.cells)]
+    tables = []
+    for rows in blocks:
+        table = _table(sheet, grid, left, rows, dialogue)
+        if table is not None and len(table.cells):
+            tables.append(table)
+        else:
+            lines += [(number, _joined(row)) for number, row in rows]
     firsts = [0, *(table.cells.index[-1] for table in tables)]
     ends = [*(table.header for table in tables[1:]), bottom + 2]
     bounds = zip(tables, firsts, ends, strict=False)
@@ -189,7 +214,12 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
     is_markdown = grid.separator == "|"
     struck = {number for number, row in body if is_markdown and any(str(cell)[:2] == "~~" for cell in row)}
     hidden = tuple(number for number in numbers if number in struck.union(grid.hidden))
-    lines = (*((number, _joined(row)) for number, row in rows[:start]), *aside)
+    # The name of a sheet is a title of it.
+    lines = (
+        *(((0, sheet),) if sheet else ()),
+        *((number, _joined(row)) for number, row in rows[:start]),
+        *aside,
+    )
     return SheetTable(sheet, cells, parts, places, rows[start][0], lines, hidden, grid.separator)
 
 

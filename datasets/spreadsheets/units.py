@@ -52,10 +52,10 @@ class TimeUnit:
         >>> parse_unit("imgs per second").text, parse_unit("[msec]").text
         ('images/s', 'ms')
         """
-        time, things = _NAMES[self.seconds], "images" if self.counted == "image" else "it"
+        time, things = _NAMES.get(self.seconds, ""), "images" if self.counted == "image" else "it"
         if self.is_rate:
             return f"{things}/{time}{ {True: '/gpu', False: '/total', None: ''}[self.per_gpu] }"
-        return time if self.counted == "iteration" else f"{time}/{self.counted}"
+        return time if self.counted == "iteration" or not time else f"{time}/{self.counted}"
 
     @property
     def is_open(self) -> bool:
@@ -109,6 +109,8 @@ def parse_unit(text: str) -> TimeUnit | None:
     return TimeUnit(thing, times[0], True, per_gpu) if is_rate else None
 
 
+#: Of a time whose heading says what it is of, but not its unit.
+NO_UNIT = TimeUnit("iteration", math.nan)
 #: Units that a column without one may have, the likely ones first; the first six are usual.
 CANDIDATES: tuple[TimeUnit, ...] = (
     TimeUnit("iteration", 1e-3),

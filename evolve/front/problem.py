@@ -27,8 +27,8 @@ Columns = Mapping[str, Any]
 #: Training groups in which an amount must be non-zero, or a factor another than in most, to be a choice: what
 #: two GPUs alone have says nothing about a third.
 LEAST_GROUPS = 3
-#: Deviations of less than a factor of exp(0.35) count by their square.
-LOSS_WIDTH = 0.35
+#: Deviations of less than a factor of exp(0.2) count by their square, as for the law.
+LOSS_WIDTH = 0.2
 # A free weight is drawn to its rule as strongly as in the law, whose prior has a deviation of 1.5 times the
 # rule: of 2e-5, 2e-4, 4.4e-4 and 1e-3, errors of six constants are 19.1, 18.3, 19.2 and 19.0 %, those of
 # twelve 18.5, 18.5, 18.4 and 18.8. Exponents differ by half a point from 1e-3 to 5e-3.

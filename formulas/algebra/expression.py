@@ -223,24 +223,22 @@ def depth(expression: Expression) -> int:
     return fold(expression, lambda node: 1, lambda node: 1, lambda node, depths: 1 + max(depths))
 
 
-def complexity(expression: Expression, costs: Mapping[str, int] = COSTS) -> int:
+def complexity(expression: Expression) -> int:
     """Return the sum of the operators' costs plus one per leaf.
 
     Parameters
     ----------
     expression : Expression
         Any expression.
-    costs : mapping of str to int
-        Cost of each operator, by name, and of a "constant" and a "variable".
 
     Returns
     -------
     int
         Complexity, at least 1.
     """
-    kinds = {Constant: costs["constant"], Variable: costs["variable"]}
+    kinds = {Constant: COSTS["constant"], Variable: COSTS["variable"]}
     return sum(
-        costs[node.operator] if isinstance(node, Apply) else kinds[type(node)] for node in nodes(expression)
+        COSTS[node.operator] if isinstance(node, Apply) else kinds[type(node)] for node in nodes(expression)
     )
 
 

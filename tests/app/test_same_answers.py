@@ -208,7 +208,7 @@ def test_the_questions_bring_about_most_sentences(expected):
     said = [text for one in expected if one != REFUSED for text in one.warnings]
     assert 10 < expected.count(REFUSED) < COUNT / 2 and len(IMPOSSIBLE) > COUNT / 10
     for words in (
-        "times that of any training run",
+        "work per iteration than in any training run",
         "unlike any",
         "no training run used",
         "of the generation",

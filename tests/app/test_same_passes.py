@@ -58,7 +58,7 @@ def in_one_epoch(answer):
 def test_the_questions_bring_about_most_sentences(expected):
     said = [text for one in expected if isinstance(one, Answer) for text in one.warnings]
     for words in (
-        "the least of any training run",
+        "% of the smallest",
         "unlike any",
         "no training run used",
         "of the generation",

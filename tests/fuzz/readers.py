@@ -7,7 +7,7 @@ import random
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,8 +50,8 @@ class Reader:
 
 
 def command(line: str) -> Callable[[Path], object]:
-    """Return a use: a command as it is typed, in which {} is the file and {folder} its folder."""
-    words = shlex.split(line)
+    """Return a use: a command as it is typed, with {} for the file, {folder} for its folder, and {corpus}."""
+    words = shlex.split(line.replace("{corpus}", str(CORPUS)))
 
     def use(path: Path) -> int:
         return run_command(
@@ -104,7 +104,9 @@ def _journal(path: Path) -> None:
 def _rows(path: Path) -> None:
     columns = path.read_bytes().partition(b"\n")[0].decode("utf-8", "replace").split(",")
     RowFile(path, columns).append({columns[0]: 1})
-    shutil.copy(path, path.with_name("x-machine.csv"))
+
+
+def _machine(path: Path) -> None:
     MachineFile(path.with_name("x.csv")).add({"gpu": "T4"})
 
 
@@ -113,70 +115,23 @@ def _plan(path: Path) -> None:
 
 
 _PREDICT = "predict --cnn resnet50 --gpu T4 --batch 32"
-_IMPORT = "data import {} --to {folder}/out.csv"
-_ANSWERED = (
-    f"{_IMPORT} --unit ms --precision amp --batch-is per-gpu --decimal comma"
-    " --skip-unmeasured --fill-down --trust --set gpu=T4"
-)
-_LOGGED = "data import {} --to {folder}/out.csv --trust --set gpu=T4"
-_PROFILE = "predict-from-profile --profile {} --anchor-gpu T4 --gpu V100-SXM2-16GB --cnn vgg16 --batch 32"
 _COMPARE = "compare {folder} {folder}"
 _FORWARD, _MULTI = (str(BUILT_IN.with_name(f"{name}.json")) for name in ("forward", "multi"))
 _FOLDER = {
     name: name for name in ("predictions.csv", "provenance.json", "formula.json", "front.csv", "study.toml")
 }
 
+
+def _commands() -> Iterator[tuple[str, Reader]]:
+    """Yield the commands of readers.txt: lines of a name, a sample, what is typed, and often a share."""
+    for line in Path(__file__).with_name("readers.txt").read_text().splitlines():
+        name, sample, words, *share = line.split(" | ")
+        yield name, Reader(sample, command(words), share=float(share[0]) if share else 1.0)
+
+
 READERS: Mapping[str, Reader] = {
-    "runs, CSV": Reader("runs.csv", command("data check {}")),
-    "runs, few columns": Reader("few-runs.csv", command("data outliers {}")),
-    "runs, gzip": Reader("runs.csv.gz", command("data check {}")),
-    "runs, Excel": Reader("runs.xlsx", command("data check {}")),
-    "runs, Parquet": Reader("runs.parquet", command("data check {}")),
-    "runs to calibrate with": Reader(
-        "few-runs.csv",
-        command(f"calibrate {{}} --to {{folder}}/law --formula {CORPUS}/formula.json"),
-        share=0.04,
-    ),
-    "sheet, semicolons": Reader("german.csv", command(_IMPORT)),
-    "sheet, Markdown": Reader("wide.md", command(_IMPORT)),
-    "sheet, aligned": Reader("aligned.txt", command(_ANSWERED)),
-    "sheet, Excel": Reader("sheet.xlsx", command(_ANSWERED)),
-    "sheet, OpenDocument": Reader("sheet.ods", command(_ANSWERED)),
-    "sheet, Parquet": Reader("runs.parquet", command(_IMPORT)),
-    "sheet, answered": Reader("german.csv", command(_ANSWERED)),
-    **{
-        f"log, {name}": Reader(f"log-{name}", command(_LOGGED))
-        for name in (
-            "torchvision.txt",
-            "timm.txt",
-            "imagenet.txt",
-            "keras.txt",
-            "dllogger.json",
-            "lightning.txt",
-            "metrics.csv",
-            "trainer-state.json",
-            "results.csv",
-        )
-    },
-    "configurations": Reader("configurations.csv", command("predict --from {}")),
-    "configurations, forward": Reader("passes.csv", command(f"predict --from {{}} --formula {_FORWARD}")),
+    **dict(_commands()),
     "plan of measurements": Reader("plan.csv", _plan),
-    "GPUs": Reader("gpus.csv", command("gpus list --gpu-file {}")),
-    "CNN, layers as CSV": Reader("net.csv", command("cnn show {}")),
-    "CNN, layers as JSON": Reader("net.json", command("cnn show {}")),
-    "CNN, ONNX": Reader("net.onnx", command("cnn show {}")),
-    "CNN, ONNX, predicted": Reader("net.onnx", command("predict --cnn {} --gpu T4 --batch 8")),
-    "profile, PyTorch's table": Reader("torch.txt", command(_PROFILE)),
-    "profile, op statistics": Reader("statistics.csv", command(_PROFILE)),
-    "formula, shown": Reader("formula.json", command("show {}")),
-    "formula, predicted": Reader("formula.json", command(f"{_PREDICT} --formula {{}}")),
-    "formula, all GPUs": Reader(
-        "formula.json", command("predict --cnn vgg16 --batch 8 --all-gpus --formula {}")
-    ),
-    "formula of layers": Reader("layer-formula.json", command(f"{_PREDICT} --formula {{}}")),
-    "formula, custom": Reader("custom.json", command("show {}")),
-    "formula, exported": Reader("formula.json", command("export {} --to {folder}/out.py --bare --overwrite")),
-    "formula, as C": Reader("custom.json", command("export {} --to {folder}/out.c --overwrite")),
     "formula, calibrated": Reader(
         "calibrated.json", command(f"{_PREDICT} --formula {{folder}}"), "formula.json"
     ),
@@ -187,27 +142,10 @@ READERS: Mapping[str, Reader] = {
     "list of what is held out": Reader("held-out.toml", _held_out),
     "rates, CSV": Reader("rates.csv", read_rates),
     "rates, JSON": Reader("rates.json", read_rates),
-    "runs to suggest by": Reader(
-        "few-runs.csv", command("suggest --gpu T4 --cnns lenet5,vgg16 --runs {}"), share=0.04
-    ),
-    "runs to validate": Reader(
-        "few-runs.csv",
-        command("validate {} --split cnn --formula '6 * macs * batch / peak / 0.4'"),
-        share=0.2,
-    ),
-    "runs to merge with": Reader(
-        "few-runs.csv",
-        command(f"data import {CORPUS}/few-runs.csv --to {{folder}}/out.csv --merge-with {{}}"),
-    ),
-    "GPUs, predicted": Reader(
-        "gpus.csv", command("predict --cnn lenet5 --gpu 'My GPU' --batch 8 --gpu-file {}")
-    ),
     "formula of forward passes": Reader(_FORWARD, command(f"{_PREDICT} --formula {{}}"), "forward.json"),
     "formula of several GPUs": Reader(
         _MULTI, command(f"{_PREDICT} --gpus 8 --scaling-formula {{}}"), "multi.json"
     ),
-    "prices of instances": Reader("instance-prices.csv", command("plan --cnn lenet5 --gpus 4 --prices {}")),
-    "prices": Reader("prices.csv", command("plan --cnn lenet5 --gpus 1 --prices {}")),
     "compared predictions": Reader("predictions.csv", command(_COMPARE), others=_FOLDER),
     "compared provenance": Reader("provenance.json", command(_COMPARE), others=_FOLDER),
     "front": Reader(
@@ -216,6 +154,7 @@ READERS: Mapping[str, Reader] = {
     "layers, measured": Reader("layers.csv", import_layers),
     "journal": Reader("journal.txt", _journal),
     "rows of a profiler": Reader("runs.csv", _rows),
+    "devices of a profiler": Reader("machine.csv", _machine, "x-machine.csv"),
 }
 
 

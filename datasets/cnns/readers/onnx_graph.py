@@ -38,14 +38,6 @@ class ConstantTensor:
         array = np.asarray(values)
         return cls(array.shape, array)
 
-    def integers(self) -> list[int]:
-        """Return the values as a flat list of integers; raises `InputError` if they are unknown."""
-        return [int(value) for value in self.numbers()]
-
-    def numbers(self) -> list[float]:
-        """Return the values as a flat list; raises `InputError` if they are unknown."""
-        return self.array().ravel().tolist()
-
     def array(self) -> np.ndarray:
         """Return the values as an array; raises `InputError` if they are unknown."""
         if self.values is None:

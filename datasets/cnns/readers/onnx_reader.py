@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
-from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, OnnxGraph, load_onnx_graph
+from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_shapes import Argument, constant_result, result_shapes
 from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor, pair_of
 from trainlaw.datasets.cnns.windows import Padding
@@ -187,7 +187,7 @@ def _with_constant(tracer: GraphTracer, x: Tensor, constant: ConstantTensor, add
     """Add a sum or product with a constant: a bias where the layer lacks one, else a scale."""
     size, last = prod(constant.shape), tracer.builder.layers[x.layer]
     # The exact GELU ends in a factor of one half, which its single layer includes.
-    halves = constant.values is not None and constant.values.size == 1 and constant.numbers() == [0.5]
+    halves = constant.values is not None and constant.values.size == 1 and constant.values.item() == 0.5
     if halves and not adds and last.kind == "gelu":
         return x
     newest = x.layer == len(tracer.builder.layers) - 1
@@ -212,9 +212,9 @@ def _squeeze(call: NodeCall) -> Tensor:
 
 def _pad(call: NodeCall) -> Tensor:
     listed, axes = call.given(1), call.given(3)
-    pads = listed.integers() if listed else call.node.attributes["pads"]
+    pads = listed.array().tolist() if listed else call.node.attributes["pads"]
     half = len(pads) // 2
-    chosen = [axis % 4 for axis in axes.integers()] if axes else range(half)
+    chosen = [axis % 4 for axis in axes.array().tolist()] if axes else range(half)
     before, after = dict(zip(chosen, pads[:half], strict=True)), dict(zip(chosen, pads[half:], strict=True))
     if any(side for axis, side in (*before.items(), *after.items()) if axis not in {2, 3}):
         raise InputError(f"expected a padding of height and width only, got {pads}")
@@ -298,9 +298,6 @@ def _normalisation(convolution: Layer, position: int) -> Layer:
     )
 
 
-Value = Tensor | ConstantTensor
-
-
 def read_onnx(
     path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool | None = None
 ) -> Cnn:
@@ -310,67 +307,52 @@ def read_onnx(
     a malformed file or an operation that is not supported, MissingDependencyError without the package onnx.
     """
     with foreign_faults(str(path)):
-        graph = load_onnx_graph(path)
-        return _Reader(graph, input_size_px, restore_batchnorm).read(cnn_name_from_file(path))
+        graph, tracer, folded = load_onnx_graph(path), GraphTracer(), list[int]()
+        values: dict[str, Argument] = dict(graph.constants)
+        for label, sides in graph.inputs:
+            values[label] = tracer.input(_input_shape(label, sides, input_size_px))
+        for node in graph.nodes:
+            name = node.proto.name or node.proto.output[0]
+            with foreign_faults(f"node {shown(name)} ({shown(node.proto.op_type)})"):
+                results = _results(node, values, tracer)
+                if node.proto.op_type in {"Conv", "ConvTranspose"} and _is_folded(node):
+                    folded += [value.layer for value in results if isinstance(value, Tensor)]
+            values |= dict(zip(node.proto.output, results, strict=False))
+        outputs = [values.get(label) for label in graph.outputs]
+        made = [value for value in outputs if isinstance(value, Tensor)]
+        return unfolded(tracer.finish(cnn_name_from_file(path), made), folded, restore_batchnorm)
 
 
-class _Reader:
-    """One pass over the nodes of a graph."""
+def _input_shape(label: str, sides: tuple[int, ...], input_size_px: int | None) -> list[int]:
+    if len(sides) != 4:
+        raise InputError(f"input {shown(label)}: expected (batch, channels, height, width), got {sides}")
+    batch, channels, *image = (max(side, 0) for side in sides)
+    if input_size_px is not None:
+        image = [input_size_px] * 2
+    if 0 in image:
+        raise InputError(f"input {shown(label)}: its size is open; give the input size in pixels")
+    return [batch or 1, channels, *image]
 
-    def __init__(self, graph: OnnxGraph, input_size_px: int | None, restore_batchnorm: bool | None) -> None:
-        self._graph = graph
-        self._restore_batchnorm = restore_batchnorm
-        self._input_size_px = input_size_px
-        self._tracer = GraphTracer()
-        self._values: dict[str, Value] = dict(graph.constants)
-        self._folded: list[int] = []
 
-    def read(self, name: str) -> Cnn:
-        for label, sides in self._graph.inputs:
-            self._values[label] = self._tracer.input(self._input_shape(label, sides))
-        for node in self._graph.nodes:
-            with foreign_faults(
-                f"node {shown(node.proto.name or node.proto.output[0])} ({shown(node.proto.op_type)})"
-            ):
-                self._follow(node)
-        outputs = [self._values.get(label) for label in self._graph.outputs]
-        cnn = self._tracer.finish(name, [value for value in outputs if isinstance(value, Tensor)])
-        return unfolded(cnn, self._folded, self._restore_batchnorm)
-
-    def _input_shape(self, label: str, sides: tuple[int, ...]) -> list[int]:
-        if len(sides) != 4:
-            raise InputError(f"input {shown(label)}: expected (batch, channels, height, width), got {sides}")
-        batch, channels, *image = (max(side, 0) for side in sides)
-        if self._input_size_px is not None:
-            image = [self._input_size_px] * 2
-        if 0 in image:
-            raise InputError(f"input {shown(label)}: its size is open; give the input size in pixels")
-        return [batch or 1, channels, *image]
-
-    def _follow(self, node: Node) -> None:
-        absent = [label for label in node.proto.input if label and label not in self._values]
-        if absent:
-            raise InputError(f"reads {shown(absent[0])}, which no earlier node produces")
-        arguments = [self._values[label] if label else None for label in node.proto.input]
-        constants = [argument for argument in arguments if isinstance(argument, ConstantTensor)]
-        results: Sequence[Value | None]
-        if node.proto.op_type == "Constant":
-            results = (_constant_of(node),)
-        elif node.proto.op_type == "Shape" and arguments[0] is not None:
-            # A shape is known even where the data are not.
-            part = slice(node.attributes.get("start"), node.attributes.get("end"))
-            results = (ConstantTensor.of(np.array(arguments[0].shape, dtype=np.int64)[part]),)
-        elif not any(isinstance(argument, Tensor) for argument in arguments):
-            results = (constant_result(node, constants),)
-        elif node.proto.op_type in OPERATIONS:
-            made = OPERATIONS[node.proto.op_type](NodeCall(self._tracer, node, arguments))
-            results = made if isinstance(made, tuple) else (made,)
-            if node.proto.op_type in {"Conv", "ConvTranspose"} and _is_folded(node):
-                self._folded += [value.layer for value in results if isinstance(value, Tensor)]
-        else:
-            raise InputError(f"operation {shown(node.proto.op_type)} is not supported")
-        known = zip(node.proto.output, results, strict=False)
-        self._values.update({label: value for label, value in known if value is not None})
+def _results(node: Node, values: Mapping[str, Argument], tracer: GraphTracer) -> Sequence[Argument]:
+    """Return the results of a node, of which layers are added."""
+    operation, labels = node.proto.op_type, node.proto.input
+    absent = [label for label in labels if label and label not in values]
+    if absent:
+        raise InputError(f"reads {shown(absent[0])}, which no earlier node produces")
+    arguments = [values[label] if label else None for label in labels]
+    if operation == "Constant":
+        return (_constant_of(node),)
+    if operation == "Shape" and arguments[0] is not None:
+        # A shape is known even where the data are not.
+        part = slice(node.attributes.get("start"), node.attributes.get("end"))
+        return (ConstantTensor.of(np.array(arguments[0].shape, dtype=np.int64)[part]),)
+    if not any(isinstance(argument, Tensor) for argument in arguments):
+        return (constant_result(node, arguments),)
+    if operation not in OPERATIONS:
+        raise InputError(f"operation {shown(operation)} is not supported")
+    made = OPERATIONS[operation](NodeCall(tracer, node, arguments))
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _constant_of(node: Node) -> ConstantTensor:

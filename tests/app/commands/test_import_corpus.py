@@ -1,5 +1,6 @@
 """Tables as people publish them: imported right by one corrected command, or refused, and never wrong."""
 
+import math
 import re
 from random import Random
 
@@ -16,15 +17,15 @@ REFUSED = frozenset(
     approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines combined-label
     durchsatz-und-zeit epoch-imagenet-min epoch-imagenet-title epoch-minsec footnote-amp footnote-two-gpus
     fwd-bwd-total gpu-over-precision groups-merged-title groups-of-four hf-trainer hours-per-epoch
-    imagenet-epochs inference-training labbook-key-values lightning-hparams log-comments mean-ci
+    imagenet-epochs inference-training labbook-key-values lightning-hparams mean-ci
     median-and-mean merged-gpu-groups n-mean-stdev ngc-8x no-header nvidia-vendor-page ods-sheets-merged
     offset-table pandas-pivot per-gpu-and-total pivot-oom precision-over-batch run-labels run-names-hf
-    runs-as-columns section-precision section-rows settings-block-above sheet-per-precision
-    sheets-train-inference side-by-side side-by-side-2 sloppy-names speed-up-columns stacked-tables
-    summary-and-raw-sheets three-level-merged-units three-levels title-100-iterations torchbench
-    training-yes-no transponiert transposed two-tables-batch-title two-tables-one-sheet unit-in-corner
+    section-precision section-rows settings-block-above sheet-per-precision
+    side-by-side side-by-side-2 sloppy-names speed-up-columns stacked-tables
+    summary-and-raw-sheets three-level-merged-units three-levels title-100-iterations
+    training-yes-no transponiert two-tables-batch-title two-tables-one-sheet unit-in-corner
     unit-in-own-row unit-row us-thousands wandb-config wandb-export wandb-keys wandb-runs-2
-    watts-and-memory weak-scaling
+    numbers-above watts-and-memory
     """.split()
 )
 # What is asked or assumed is said.
@@ -51,8 +52,8 @@ def test_a_table_is_imported_with_one_corrected_command_or_refused(name, tmp_pat
     how, said = corpus.imported(path, truth)
     text = " ".join(said.split())
     assert how == ("refused" if name in REFUSED else "written"), said
-    # A cell with the mark of a footnote is left out by the command that is shown.
-    whole = "part" if name in ("footnote-harmless", "footnote-marks") else ""
+    # Of several tables the first is read, and a cell with the mark of a footnote left out.
+    whole = "part" if name in ("footnote-harmless", "footnote-marks", "log-comments", "weak-scaling") else ""
     assert how == "refused" or corpus.differences(path, truth) == whole
     assert SAID.get(name, "") in text, said
 
@@ -107,7 +108,7 @@ def test_no_mutation_of_a_spreadsheet_is_imported_wrong(part, tmp_path):
         different = corpus.differences(path, truth, 0.02) if how == "written" else ""
         off = re.search(r"times off by ([\d.]+)", different)
         # Times of two networks that differ by less than 1.4 look alike under each other's heading.
-        if kind == "swapped headers" and off and 1 / 1.4 < float(off[1]) < 1.4:
+        if kind == "swapped headers" and off and float(off[1]) < math.log(1.4):
             continue
         found += [f"{seed} {name} {kind}: {different}"] * (different not in ("", "part"))
         path.unlink()

@@ -290,7 +290,7 @@ def test_a_measured_time_on_one_gpu_takes_the_place_of_the_formula(law):
     assert not prediction.warnings
     (strange,) = predict_runs(formula, run, law, measured_s=1e4)
     assert "times that of the built-in formula" in strange.warnings[0]
-    assert "times that of any training run" in strange.warnings[1]
+    assert "work per iteration than in any training run" in strange.warnings[1]
     for others in ((None, run), (law, configuration(**RUN, n_gpus=8, algorithm="tree"))):
         with pytest.raises(InputError, match="a scaling formula"):
             predict_runs(formula, others[1], others[0], measured_s=0.142)

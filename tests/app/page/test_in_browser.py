@@ -141,7 +141,7 @@ def compare(page, law, asked):
 
 
 KINDS = (
-    "times that of any training run",
+    "work per iteration than in any training run",
     "unlike any",
     "no training run used",
     "of the generation",

@@ -82,7 +82,7 @@ def test_it_prints_formula_units_and_errors_next_to_the_baselines(finished):
         assert text in done.stdout
     with (folder / "front.csv").open() as file:
         sizes = len(list(csv.DictReader(file)))
-    assert len(done.stdout.splitlines()) <= 60 + sizes
+    assert len(done.stdout.splitlines()) <= 70 + sizes
     assert "Traceback" not in done.stderr
 
 

@@ -274,7 +274,7 @@ def test_warnings_where_they_belong(books):
     # The gravest stands beside the label, the others below it.
     assert value_of(books["far"], "warnings").startswith("cannot fit")
     said = [str(cell) for row in books["far"]["Prediction"].iter_rows(values_only=True) for cell in row]
-    assert any("times that of any training run" in text for text in said)
+    assert any("work per iteration than in any training run" in text for text in said)
     assert value_of(books["half"], "warnings") == "no training run used fp16"
     # A heading of the list of GPUs is no GPU.
     for name in ("heading", "broken", "lacking", "family", "unlinked", "crowded"):

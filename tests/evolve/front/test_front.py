@@ -11,7 +11,7 @@ from trainlaw.evolve import Amount, Factor, FrontSearch, FrontSettings, Space
 from trainlaw.evolve.front.aimed import ranked
 from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, genome_of, is_covered, to_expression
 from trainlaw.evolve.front.moves import Moves
-from trainlaw.evolve.front.problem import Fitted, FrontProblem, encode, make_front_problem
+from trainlaw.evolve.front.problem import LOSS_WIDTH, Fitted, FrontProblem, encode, make_front_problem
 from trainlaw.evolve.front.search import METHODS, law_of
 from trainlaw.formulas import (
     SECOND,
@@ -117,7 +117,7 @@ def test_held_out_losses_are_those_of_fits_without_each_group() -> None:
         expression = to_expression(PLANTED, alone.constants, SPACE)
         left = {key: values[~kept] for key, values in columns.items()}
         ratio = np.abs(np.log(evaluate(expression, left)[0] / seconds[~kept]))
-        exact = np.where(ratio > 0.35, 0.35 * (2 * ratio - 0.35), ratio**2).mean()
+        exact = np.where(ratio > LOSS_WIDTH, LOSS_WIDTH * (2 * ratio - LOSS_WIDTH), ratio**2).mean()
         assert one.cases[number] == pytest.approx(np.sqrt(exact), rel=0.05)
 
 
