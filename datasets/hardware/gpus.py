@@ -162,11 +162,6 @@ class Gpu:
         return float(self.vendor not in ("", "NVIDIA"))
 
     @property
-    def is_other_vendor(self) -> float:
-        """1 for a GPU of a known maker other than NVIDIA and AMD, as Intel and Apple; 0 for others."""
-        return float(self.vendor not in ("", "NVIDIA", "AMD"))
-
-    @property
     def usual_link(self) -> str:
         """Name of the link to the other GPUs of a node: the GPU's, else the host's, else `NO_LINK`."""
         return self.gpu_link or self.host_link or NO_LINK
@@ -239,7 +234,7 @@ GPU_COLUMNS = shipped_schema("gpus")
 #: Numbers that the table of GPUs states.
 STATED_NUMBERS = tuple(fact.name for fact in fields(Gpu) if fact.type is float)
 #: All numbers that features may use.
-NUMBER_COLUMNS = (*STATED_NUMBERS, "is_amd", "is_other_maker", "is_other_vendor", "usual_launch_s")
+NUMBER_COLUMNS = (*STATED_NUMBERS, "is_amd", "is_other_maker", "usual_launch_s")
 TEXT_COLUMNS = tuple(fact.name for fact in fields(Gpu) if fact.type is str)
 # Columns with a source: not the names, the sources themselves and the remarks.
 FACT_COLUMNS = tuple(

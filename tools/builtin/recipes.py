@@ -38,7 +38,6 @@ class Recipe:
         return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.options.items())
 
 
-_NARROWER = "made before one factor for all other makers and a narrower loss"
 RECIPES = (
     Recipe(
         "built-in",
@@ -47,16 +46,14 @@ RECIPES = (
         {"of": "runs", "seeds": 3},
         members=(4, 6, 8, 12),
         is_quick=True,
-        differs=_NARROWER,
     ),
-    Recipe("forward", "study", "forward.json", {"of": "forward"}, is_quick=True, differs=_NARROWER),
+    Recipe("forward", "study", "forward.json", {"of": "forward"}, is_quick=True),
     Recipe(
         "multi",
         "study",
         "multi.json",
         {"of": "multi"},
         is_quick=True,
-        differs="gradients in buckets became fp32, and Ethernet slower",
     ),
     Recipe(
         "anchor",
@@ -64,7 +61,6 @@ RECIPES = (
         "anchor.json",
         {"of": "anchor"},
         is_quick=True,
-        differs=_NARROWER,
     ),
     Recipe(
         "layer",
@@ -72,7 +68,6 @@ RECIPES = (
         "layer.json",
         {"of": "layers"},
         is_quick=True,
-        differs=_NARROWER,
     ),
     Recipe("convolution", "study", "convolution.json", {"of": "layer-times"}, is_quick=True),
     Recipe(
