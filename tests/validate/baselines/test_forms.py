@@ -123,7 +123,7 @@ def test_more_knowledge_of_communication_lowers_the_error(many_gpus):
     table = run_study(*rows, splits, {name: SEVERAL_GPUS[name] for name in names}).summary()
     errors = table.set_index("estimator").loc[list(names), "mape_percent"]
     # A ring alone is worse on a source whose network is of another kind.
-    assert errors.tolist() == pytest.approx([20.5, 24.7, 14.5], abs=0.5)
+    assert errors.tolist() == pytest.approx([20.5, 23.9, 14.5], abs=0.5)
 
 
 def test_a_planted_ring_is_recovered():
