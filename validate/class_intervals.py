@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from trainlaw.formulas.files.stored_facts import BY_CLASS
 from trainlaw.validate.conformal import LEVEL, SHARE_WITHIN, ConformalInterval, group_quantile, log_errors
+from trainlaw.validate.run_classes import OTHER_CLASS
 
 # A class with this many groups has its score to one half; below the least number it has none.
 _HALF_GROUPS = 3
@@ -86,8 +87,9 @@ class ClassIntervals:
         return cls(factors, counts, level)
 
     def factor(self, kind: str) -> float:
-        """Return the factor of a class; the widest of all for one without held-out runs."""
-        return self.factors.get(kind, max(self.factors.values(), default=math.inf))
+        """Return the factor of a class; the widest of all for one that was hardly held out, or not at all."""
+        widest = max(self.factors.values(), default=math.inf)
+        return widest if kind == OTHER_CLASS else self.factors.get(kind, widest)
 
     def wider_than(self, narrower: "ClassIntervals") -> "ClassIntervals":
         """Return these intervals, each at least a little wider than that of `narrower` for the same class."""
