@@ -406,6 +406,10 @@ def grouped_formula():
     return Formula(parse_text(text), specs, TARGET, grouped=(constant,), scope=MULTI_GPU_RUN)
 
 
+def grouped_as_tf():
+    return with_groups(grouped_formula(), ["harness=tf"])
+
+
 CELLS_OF_GPUS = {"tl_n_gpus": 8.0, "tl_nodes": 2.0, "tl_algorithm": "tree"}
 
 
