@@ -21,7 +21,7 @@ from trainlaw.app.terminal.as_json import cnn_json
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.datasets.measurements.runs import Setup
-from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, to_text, variables
+from trainlaw.formulas import Formula, load_formula, parse_text, variables
 from trainlaw.validate.applicability import KEY, JointRange
 
 from ..questions import predicted, questions
@@ -202,17 +202,6 @@ def test_other_formulas_are_computed_as_well(make, words, opened, formula, tmp_p
     (tmp_path / "page.html").write_text(page_html(law), encoding="utf-8")
     seen, _ = compare(opened(tmp_path / "page.html"), law, list(asked_of(random.Random(3), 30)))
     assert any(words in text for text in seen)
-
-
-def test_constants_of_groups_can_be_chosen(opened, formula, tmp_path):
-    constant = GroupedConstant("C[harness]", "harness", {"tf </b>": 2.0, "mxnet": 0.5}, 1.25)
-    expression = parse_text(f"C[harness] * ({to_text(formula.expression)})")
-    law = replace(formula, expression=expression, grouped=(constant,))
-    (tmp_path / "page.html").write_text(page_html(law), encoding="utf-8")
-    page = opened(tmp_path / "page.html")
-    found = page.evaluate(ANSWERS, [urlencode({"group-0": group}) for group in ("", "tf </b>", "mxnet")])
-    times = [float(one["seconds"]) for one in found]
-    assert [time / times[0] for time in times] == pytest.approx([1, 2.0 / 1.25, 0.5 / 1.25], rel=1e-9)
 
 
 def test_link_brings_answer_and_comparison_back(opened, page_file):
