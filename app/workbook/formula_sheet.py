@@ -170,8 +170,7 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
 
 def _description(formula: Formula, term: Expression) -> str:
     known = [spec for spec in formula.features if spec.name in variables(term)]
-    inner = {item.name for item in formula.grouped} | {spec.name for spec in known}
-    if not known or not set(variables(term)) - inner:
+    if not known or len(known) == len(variables(term)):
         return "fixed time" if not known else ", ".join(spec.meaning for spec in known)
     timed = [spec for spec in known if spec.unit == formula.target.unit] or known
     return "; ".join(spec.meaning for spec in timed)
@@ -180,20 +179,10 @@ def _description(formula: Formula, term: Expression) -> str:
 def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     sheet.text(row, 0, "Constants (change the yellow cells)", "section")
     sheet.heads(row + 1, ["name", "value", "unit", "occurs in"], _OF_TEXTS)
-    units = {constant.name: unit_text(constant.unit) for constant in model.constants}
-    for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
-        inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        text, style = ("", "constant") if name in units else (_group_constant(model.formula, name), "general")
-        unit = units.get(name, "by group: sheet Notes")
-        sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
+    for line, (name, value, unit) in enumerate(model.constants, start=row + 2):
+        inside = [str(n) for n, part in enumerate(model.parts, start=1) if name in part.features]
+        sheet.line(line, name, value, "constant", unit=unit_text(unit), name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
-
-
-def _group_constant(formula: Formula, name: str) -> str:
-    """Return the cell formula of a grouped constant, with the default for an unlisted group."""
-    key = next(item.key for item in formula.grouped if item.name == name)
-    of, group = cell_name(f"options_of_{name}"), cell_name(f"options_group_{name}")
-    return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
 
 
 def unit_text(unit: object) -> str:

@@ -1,7 +1,7 @@
 """The formula of a workbook, over specifications of GPU and CNN and the user's choices."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,10 +27,8 @@ from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
-    DIMENSIONLESS,
     Constant,
     Expression,
-    FeatureSpec,
     Formula,
     InputError,
     evaluate,
@@ -97,10 +95,10 @@ ROUNDS = "exchange_rounds"
 class Model:
     """A formula as the workbook computes it.
 
-    expression : over features, grouped constants and `constants`, which replace its numbers. parts : its
-    terms, those inside maxima one by one. features : each over base columns. all_reduce : what several GPUs
-    add by the textbook, over base columns, 0 where the formula covers several GPUs. values : of all these
-    names for the first choice, in their units.
+    expression : over features and `constants`, which replace its numbers. parts : its terms, those inside
+    maxima one by one. features : each over base columns. all_reduce : what several GPUs add by the textbook,
+    over base columns, 0 where the formula covers several GPUs. values : of all these names for the first
+    choice, in their units.
     """
 
     formula: Formula
@@ -129,11 +127,6 @@ class Model:
     def first_choice(self) -> RunTable:
         """The configuration that the workbook shows when it is opened."""
         return first_choice(is_forward=self.is_forward)
-
-    @cached_property
-    def terms(self) -> tuple[Expression, ...]:
-        """The terms as they stand, inside or outside a maximum."""
-        return tuple(part.expression for part in self.parts)
 
     @cached_property
     def scaling(self) -> Formula | None:
@@ -171,9 +164,8 @@ class Model:
 
     @cached_property
     def numbers(self) -> dict[str, float]:
-        """The values of constants and grouped constants: the default of the latter."""
-        grouped = {item.name: item.default for item in self.formula.grouped}
-        return {constant.name: constant.value for constant in self.constants} | grouped
+        """The values of the constants."""
+        return {constant.name: constant.value for constant in self.constants}
 
     @cached_property
     def values(self) -> dict[str, float]:
@@ -346,19 +338,15 @@ def workbook_model(formula: Formula) -> Model:
     Raises InputError where a feature cannot be computed from GPU, CNN and the inputs on offer, or two names
     differ only in characters that no cell name may have.
     """
-    # Grouped constants are features here, so that each stays in the expression.
-    groups = [FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped]
-    ungrouped = replace(formula, features=(*formula.features, *groups), grouped=())
-    expression, constants = with_named_constants(ungrouped)
+    expression, constants = with_named_constants(formula)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     if formula.scope == FORWARD:
         # The time of a forward pass never includes copying the images.
         no_copy = {"has_input_copy": Constant(0.0)}
         features = {name: substitute(form, no_copy) for name, form in features.items()}
     all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
-    model = Model(
-        formula, expression, constants, tuple(parts_of(ungrouped, expression)), features, all_reduce
-    )
+    parts = tuple(parts_of(formula, expression))
+    model = Model(formula, expression, constants, parts, features, all_reduce)
     for name in model.base_columns:
         if kind_of(name) == "unknown":
             raise InputError(

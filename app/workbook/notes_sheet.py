@@ -22,7 +22,6 @@ from trainlaw.formulas.printers import split_for_excel
 
 OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
-ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 IMPLIED = "as the other choices imply"
 BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
 NO, YES = NO_YES = ("no", "yes")
@@ -112,8 +111,8 @@ def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
 
 
 def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
-    """Yield precisions, compilers or all-reduce algorithms, lists of names, and grouped constants."""
-    formula, options = model.formula, options_of_precisions(model.formula)
+    """Yield precisions, compilers or all-reduce algorithms, lists of names, and instances."""
+    options = options_of_precisions(model.formula)
     yield _ChoiceTable(
         list(next(iter(options.values()))), [list(option.values()) for option in options.values()]
     )
@@ -133,11 +132,6 @@ def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
         yield _ChoiceTable([title], [[item] for item in items])
     heads = ["instance", *(f"instance_{name}" for name in _OF_INSTANCE)]
     yield _ChoiceTable(heads, instance_rows(), style="money")
-    for constant in formula.grouped:
-        groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
-        heads = [f"group_{constant.name}", f"of_{constant.name}"]
-        below = f"{constant.name}: one constant per {constant.key}"
-        yield _ChoiceTable(heads, groups, below, style="constant")
 
 
 def _algorithms(model: Model) -> _ChoiceTable:
