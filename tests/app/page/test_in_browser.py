@@ -5,6 +5,7 @@ import math
 import random
 import re
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
@@ -25,24 +26,9 @@ from trainlaw.validate.applicability import KEY, JointRange
 
 from ..questions import predicted, questions
 
-# Each link is opened as an address is, without leaving the page.
-ANSWERS = """links => links.map(link => {
-  readAddress(link);
-  show();
-  const texts = (id) => [...document.querySelectorAll(`#${id} [data-text]`)];
-  const seen = (id) => texts(id).map(item => item.textContent);
-  const terms = [...document.querySelectorAll("[data-term]:not([hidden])")];
-  const { dataset, textContent } = document.getElementById("time");
-  const fault = document.getElementById("fault").textContent;
-  const found = fault ? null : computed(choiceOfForm().gpu, choiceOfForm());
-  // A table says the errors, which are a note of the command.
-  const notes = found ? sentencesOf(found, "note") : [];
-  const shown = notes.filter(text => !text.startsWith("held-out error: "));
-  if (found && shown.join() !== seen("notes").join()) throw new Error(`shown: ${seen("notes").join()}`);
-  return { fault, shown: textContent, ...dataset,
-    cost: found ? found.values.cost : null, notes,
-    warnings: seen("warnings"), shares: terms.map(row => Number(row.dataset.seconds)) };
-})"""
+SCRIPTS = Path(__file__).parent
+ANSWERS = (SCRIPTS / "answers.js").read_text("utf-8")
+CONTRASTS = (SCRIPTS / "contrasts.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -479,27 +465,6 @@ def test_the_answer_stays_in_view(opened, page_file):
         page.click("#glance-link")
         assert eventually(page, "document.getElementById('glance').hidden")
         assert page.evaluate("document.activeElement.id") == "result"
-
-
-# Contrast of every text that is seen, by WCAG 2 (relative luminance); axe leaves many open.
-CONTRASTS = """() => {
-  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
-  const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
-  const ground = item => {
-    const colour = parts(getComputedStyle(item).backgroundColor);
-    if (colour.length === 3 || colour[3] === 1) return colour;
-    return item.parentElement ? ground(item.parentElement) : [255, 255, 255];
-  };
-  const found = [];
-  for (const item of document.querySelectorAll("body *")) {
-    const own = [...item.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-    if (!own || !item.checkVisibility() || ["SCRIPT", "OPTION"].includes(item.tagName)) continue;
-    const both = [light(parts(getComputedStyle(item).color)), light(ground(item))];
-    found.push([(Math.max(...both) + 0.05) / (Math.min(...both) + 0.05), item.outerHTML.slice(0, 80)]);
-  }
-  return found;
-}"""
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
