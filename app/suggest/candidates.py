@@ -243,11 +243,11 @@ def suggested_runs(
         raise InputError(f"expected to choose at most the {len(pool)} configurations of the pool, got {size}")
     on_step("features", 0.0)
     both = front.measured.merged(pool)
-    X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
+    layers = handling(front.chosen).cnn_layers(both)
+    used = {spec.name for law in (front.chosen, *front.near_equals) for spec in law.used_features}
+    X, of_pool = both.features(None if layers else sorted(used)), np.arange(len(both)) >= len(front.measured)
     y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
-    fitted = RefittedFormula(front.chosen, handling(front.chosen).cnn_layers(both)).fit(
-        X[~of_pool], y, groups
-    )
+    fitted = RefittedFormula(front.chosen, layers).fit(X[~of_pool], y, groups)
     predicted = fitted.predict(X)
     measured = X[~of_pool], y, groups
     cost_s = repeats * predicted[of_pool]

@@ -42,7 +42,7 @@ def front(formula, tmp_path):
     text = "20 * conv_output_memory_s"
     for size, error, more in (
         (3, 60, ""),
-        (5, 10, " + 3 * total_compute_s"),
+        (5, 10, " + 3 * conv3x3_both_s"),
         (7, 11, " + 2 * layer_launch_s"),
     ):
         text += more
@@ -55,8 +55,8 @@ def test_the_front_of_a_run_folder(front, formula, tmp_path):
     found = find_front(front, tmp_path)
     assert found.chosen.expression == formula.expression
     assert [law.text() for law in found.near_equals] == [
-        "20 * conv_output_memory_s + 3 * total_compute_s",
-        "20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s",
+        "20 * conv_output_memory_s + 3 * conv3x3_both_s",
+        "20 * conv_output_memory_s + 3 * conv3x3_both_s + 2 * layer_launch_s",
     ]
     assert len(found.measured) == 71
     assert find_front(front / "formula.json", tmp_path).measured == found.measured
