@@ -121,7 +121,7 @@ def _symbols(outcome: StudyOutcome) -> Table:
         [spec.name, spec.unit, spec.meaning, *map(show_number, outcome.formula.ranges[spec.name])]
         for spec in outcome.formula.used_features
     ]
-    names = [TableColumn("symbol", "symbol"), TableColumn("unit", "symbol"), TableColumn("meaning", "long")]
+    names = [TableColumn("symbol", "symbol"), TableColumn("unit"), TableColumn("meaning", "long")]
     return Table.of([*names, "training minimum", "maximum"], rows, "number")
 
 
