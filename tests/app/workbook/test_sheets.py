@@ -178,7 +178,7 @@ def in_runs(values):
 
 def layout_of(sheet):
     """Lines that say where a sheet has what: styles by column and row, heights, widths, and its looks."""
-    yield f"== {sheet.name}: frozen {sheet.frozen}, head {sheet.head_row}, printed {sheet.printed_rows}"
+    yield f"== {sheet.name}: frozen {sheet.frozen}, printed {sheet.printed_rows}"
     yield f"bars {sheet.bars}, shared {in_runs(sheet.shared)}, hidden {sheet.hidden_columns}"
     yield f"widths {in_runs(dict(enumerate(sheet.widths)))}"
     yield f"heights {in_runs(sheet.heights)}"
