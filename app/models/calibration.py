@@ -125,7 +125,7 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
     after = mape_percent(seconds, left_out) if len(runs) > 1 else float("nan")
     logs = np.log(all_runs.seconds / all_rows.predict(formula))
     doubt = deviation_doubt(all_runs, logs)
-    doubts = list(dict.fromkeys([*filter(None, [doubt]), *remarks]))
+    doubts = tuple(dict.fromkeys(filter(None, (doubt, *remarks))))
     known = {
         "runs": len(runs),
         "gpus": list(gpus),
@@ -148,9 +148,12 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
         errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out), share),
         provenance={**formula.provenance, CALIBRATED: known},
     )
-    warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
-    warnings = (*_of_several(given), *warnings, *doubts)
-    return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
+    found = (
+        *_of_several(given),
+        *_warnings(all_runs, rows.predict(law) / seconds, gpus, precisions),
+        *doubts,
+    )
+    return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, found)
 
 
 def is_known_gpu(runs: RunTable) -> np.ndarray:
