@@ -139,8 +139,7 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
         "error_left_out_percent": round(after, 6) if len(runs) > 1 else None,
         DOUBT: "; ".join(doubts),
     }
-    # Unless runs left out are predicted better than before, as with one run, which cannot be left out; runs
-    # that are wrong as a whole agree with each other.
+    # Nothing is narrowed unless runs left out are predicted better; runs that are wrong as a whole agree.
     share = 1.0 if doubt or not after < before or _all_beyond(logs, interval_of(formula)) else share
     law = replace(
         law,
@@ -148,12 +147,9 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
         errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out), share),
         provenance={**formula.provenance, CALIBRATED: known},
     )
-    found = (
-        *_of_several(given),
-        *_warnings(all_runs, rows.predict(law) / seconds, gpus, precisions),
-        *doubts,
-    )
-    return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, found)
+    warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
+    warnings = (*_of_several(given), *warnings, *doubts)
+    return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
 
 
 def is_known_gpu(runs: RunTable) -> np.ndarray:
