@@ -22,12 +22,8 @@ class Recorder:
         Recorder.seen.append((X, y, groups, labels))
         return self
 
-    def predict(self, X, **labels):
+    def predict(self, X):
         return X.iloc[:, 0].to_numpy()
-
-
-class WithHarness(Recorder):
-    label_columns = ("harness",)
 
 
 class Divided(Recorder):
@@ -75,16 +71,6 @@ def test_divisions_are_those_of_training_rows_and_reach_no_prediction(toy, gpu_s
         assert list(given["divisions"]) == ["harness"]
         assert given["divisions"]["harness"].tolist() == toy.labels["harness"].iloc[split.train].tolist()
     assert len(result.predictions) == len(toy.X)
-
-
-def test_shareable_labels_are_given_on_request(toy, gpu_splits):
-    Recorder.seen = []
-    run(toy, gpu_splits, {"recorder": WithHarness})
-    labels = Recorder.seen[0][3]["labels"]
-    assert list(labels.columns) == ["harness"]
-    assert len(labels) == len(gpu_splits[0].train)
-    with pytest.raises(InputError, match="needs the label 'harness'"):
-        run_study(toy.X, toy.seconds, toy.labels.drop(columns="harness"), gpu_splits, {"x": WithHarness})
 
 
 def test_an_estimator_cannot_change_the_table(toy, gpu_splits):
