@@ -16,29 +16,9 @@ def bounds(expression: Expression, box: Box) -> tuple[float, float]:
     """Return bounds between which every valid value of the expression over a box lies.
 
     The bounds are sound, not tight: an expression in which a variable occurs twice may get wider ones than
-    necessary.
+    necessary. Both are nan where the expression is valid nowhere. box : lowest and highest value per
+    variable, in its unit; UnknownNameError for a variable without a range, InputError for an empty range.
 
-    Parameters
-    ----------
-    expression : Expression
-        Any expression.
-    box : mapping of str to (float, float)
-        Lowest and highest value per variable, in its unit.
-
-    Returns
-    -------
-    tuple of float
-        (low, high), both nan where the expression is valid nowhere in the box.
-
-    Raises
-    ------
-    UnknownNameError
-        If a variable has no range.
-    InputError
-        If a range is empty.
-
-    Examples
-    --------
     >>> from trainlaw.formulas.algebra.text import parse_text
     >>> low, high = bounds(parse_text("x * y"), {"x": (1, 2), "y": (-1, 3)})
     >>> low <= -2 < -1.99, high >= 6
