@@ -31,7 +31,6 @@ from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
 from trainlaw.formulas.scopes import SCOPES
 
 if TYPE_CHECKING:
-    from trainlaw.formulas.algebra.derivatives import derivative
     from trainlaw.formulas.algebra.simplification import simplify
     from trainlaw.formulas.algebra.tidying import round_constants, tidy
     from trainlaw.formulas.algebra.unit_inference import infer_unit
@@ -61,7 +60,6 @@ __all__ = [
     "Variable",
     "complexity",
     "constants",
-    "derivative",
     "evaluate",
     "infer_unit",
     "load_formula",
@@ -76,7 +74,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "algebra.derivatives": "derivative",
     "proofs.elasticities": "Elasticities",
     "algebra.simplification": "simplify",
     "algebra.tidying": "round_constants tidy",

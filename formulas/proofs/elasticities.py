@@ -101,7 +101,7 @@ class Elasticities:
     """
 
     def __init__(self, expression: Expression, box: Box, flags: Collection[str] = ()) -> None:
-        """Merge like terms and number the different nodes; raises as `bounds`."""
+        """Merge like terms and number the different nodes; raises as `check_box`."""
         self._box = check_box(expression, box)
         self._expression = expression
         self._flags = [name for name in variables(expression) if name in flags]
