@@ -13,7 +13,7 @@ from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
-from trainlaw.app.models.multi_gpu import added_time
+from trainlaw.app.models.multi_gpu import added_time, formula_of_choices
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import (
     SETTING_COLUMNS,
@@ -151,7 +151,8 @@ def script_of(formula: Formula) -> str:
 
 def module_of(formula: Formula) -> str:
     """Return the script of a formula's page as a module that predicts from names; raises as `script_of`."""
-    return "\n".join([*_declared({"": formula}, with_terms=False), *_files(MODULE_FILES)])
+    laws = {"": formula_of_choices(formula, "module")}
+    return "\n".join([*_declared(laws, with_terms=False), *_files(MODULE_FILES)])
 
 
 def _files(names: Iterable[str]) -> Iterable[str]:
@@ -213,11 +214,11 @@ def specs_of(formulas: Iterable[Formula]) -> tuple[FeatureSpec, ...]:
 
 
 def _lines(formula: Formula) -> tuple[Line, ...]:
-    """Return the rows of the table of answers that the page can compute, over grouped constants."""
+    """Return the rows of the table of answers that the page can compute."""
     lines = lines_of(formula, {"has_settings": 0.0})
-    host = host_rows(formula, formula.expression)
+    host = host_rows(formula)
     lines = tuple(replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
-    features = {spec.name for spec in formula.used_features} | {item.name for item in formula.grouped}
+    features = {spec.name for spec in formula.used_features}
     return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_given(formula)})
 
 
@@ -280,10 +281,6 @@ def _facts(formula: Formula) -> dict[str, Any]:
             for name, field in FIELDS.items()
             if field.argument in limits()
         },
-        "grouped": [
-            {"name": item.name, "values": dict(item.values), "default": item.default}
-            for item in formula.grouped
-        ],
         "optional": list(_optional()),
         "launchesLeft": LAUNCHES_LEFT,
         "offered": offered(),
@@ -325,7 +322,7 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
     first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
     formula as script.
     """
-    parts, titles = parts_of(formula, formula.expression), titled_parts(formula) if with_terms else {}
+    parts, titles = parts_of(formula), titled_parts(formula) if with_terms else {}
     terms = (
         f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
     )

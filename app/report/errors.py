@@ -149,8 +149,8 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     return interval
 
 
-def _numbers(header: Sequence[str | TableColumn], rows: Sequence[Sequence[object]]) -> Table:
-    """A table of numbers whose first column is text."""
+def table_of_numbers(header: Sequence[str | TableColumn], rows: Sequence[Sequence[object]]) -> Table:
+    """Return a table whose first column is text; a title is that of a column of numbers."""
     return Table.of([TableColumn(str(header[0]), "long"), *header[1:]], rows, "number")
 
 
@@ -163,7 +163,7 @@ def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
         ]
         for line in lines
     ]
-    return _numbers(["", RUNS, *map(title_of, names)], rows)
+    return table_of_numbers(["", RUNS, *map(title_of, names)], rows)
 
 
 def _metrics(errors: CarriedErrors) -> Table:
@@ -206,7 +206,7 @@ def _label_table(outcome: StudyOutcome, compared: Sequence[str], label: str, par
         ends = _range(low, high) if math.isfinite(low) else "one GPU group"
         others = [show_percent(values.loc[name, other]) for other in compared]
         rows.append([name, counts[name], show_percent(values.loc[name, OURS]), ends, *others])
-    return _numbers([label, RUNS, OURS, "90 % interval", *map(title_of, compared)], rows)
+    return table_of_numbers([label, RUNS, OURS, "90 % interval", *map(title_of, compared)], rows)
 
 
 def _range(low: float, high: float) -> str:
@@ -228,7 +228,7 @@ def _coverage(outcome: StudyOutcome) -> Table:
         [name, counts[name], "-" if percent is None else f"{percent:.0f}"]
         for name, percent in sorted(interval["coverage_by_group"].items(), key=lambda item: item[1] or 0)
     ]
-    return _numbers(["group", RUNS, "covered, %"], rows)
+    return table_of_numbers(["group", RUNS, "covered, %"], rows)
 
 
 def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:
@@ -244,7 +244,7 @@ def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:
         title = (
             "evolved formula, constants refitted on each" if estimator == OURS else title_of(str(estimator))
         )
-        tables.append((title, _numbers(["", *tests], rows)))
+        tables.append((title, table_of_numbers(["", *tests], rows)))
     return tables
 
 

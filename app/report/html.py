@@ -17,7 +17,7 @@ from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Table, TableColumn, plain_text
 from trainlaw.datasets import TARGET
-from trainlaw.formulas import SCOPES, Apply, Elasticities, Expression, Formula, ScoredFormula, complexity
+from trainlaw.formulas import SCOPES, Apply, Elasticities, Expression, Formula, ParetoFront
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
 from trainlaw.formulas.proofs.elasticities import Proof
@@ -53,7 +53,7 @@ def report_html(outcome: StudyOutcome) -> str:
         errors=reported_errors(outcome, errors),
         properties=_properties(formula),
         few=_few(outcome),
-        front=_front(outcome) if len(outcome.front) > 1 else None,
+        front=_front(outcome.front) if len(outcome.front) > 1 else None,
         folds=_folds(outcome),
         provenance=_provenance(outcome),
     )
@@ -114,17 +114,13 @@ def _symbols(outcome: StudyOutcome) -> Table:
         [spec.name, spec.unit, spec.meaning, *map(show_number, outcome.formula.ranges[spec.name])]
         for spec in outcome.formula.used_features
     ]
-    names = [TableColumn("symbol", "symbol"), TableColumn("unit", "symbol"), TableColumn("meaning", "long")]
+    names = [TableColumn("symbol", "symbol"), TableColumn("unit"), TableColumn("meaning", "long")]
     return Table.of([*names, "training minimum", "maximum"], rows, "number")
 
 
-def _front(outcome: StudyOutcome) -> tuple[str, Table]:
-    """Return the Pareto front of a search, as a drawing and as a table."""
-    size = complexity(outcome.formula.expression)
-    chosen = ScoredFormula(outcome.formula, outcome.training_loss, size)
-    rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in outcome.front]
-    table = Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
-    return plots.pareto_front([*outcome.front], chosen), table
+def _front(front: ParetoFront) -> Table:
+    rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in front]
+    return Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
 
 
 def _few(outcome: StudyOutcome) -> dict[str, object] | None:

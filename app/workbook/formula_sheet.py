@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
@@ -23,7 +22,6 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_name,
     cell_names,
-    exchange_cell,
     fact,
     kind_of,
     new_sheet,
@@ -33,8 +31,9 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.notes_sheet import YES
 from trainlaw.app.workbook.sentences import Said, write_sentences
 from trainlaw.datasets import FEATURES
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas.printers import excel_expression, split_for_excel
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]
@@ -97,7 +96,7 @@ class _Helpers:
     def __init__(self, model: Model) -> None:
         self.lines: list[tuple[str, str, float]] = []
         self.names = cell_names({*model.features, *model.numbers})
-        self.known = {name: np.array([value]) for name, value in model.values.items()}
+        self.known = model.known
         self.sides: dict[Expression, str] = {}
 
     def counted(self, part: Part) -> str:
@@ -156,8 +155,9 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
 
 def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     """Write what several GPUs add, and three rows below whether the scaling formula gives it."""
-    title, exchange = "what several GPUs add: the exchange of gradients", exchange_cell(model)
-    shown = f'IFERROR({exchange},"{UNKNOWN}")'
+    title = "what several GPUs add: the exchange of gradients"
+    added = excel_expression(model.added, {**model.cells, SINGLE_GPU_TIME: "tl_alone_s"})
+    shown = f'IFERROR(IF(tl_n_gpus=1,0,{added}),"{UNKNOWN}")'
     sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
     by = "included in the terms" if model.scaling is None else BY_SCALING
@@ -170,8 +170,7 @@ def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
 
 def _description(formula: Formula, term: Expression) -> str:
     known = [spec for spec in formula.features if spec.name in variables(term)]
-    inner = {item.name for item in formula.grouped} | {spec.name for spec in known}
-    if not known or not set(variables(term)) - inner:
+    if not known or len(known) == len(variables(term)):
         return "fixed time" if not known else ", ".join(spec.meaning for spec in known)
     timed = [spec for spec in known if spec.unit == formula.target.unit] or known
     return "; ".join(spec.meaning for spec in timed)
@@ -180,20 +179,10 @@ def _description(formula: Formula, term: Expression) -> str:
 def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     sheet.text(row, 0, "Constants (change the yellow cells)", "section")
     sheet.heads(row + 1, ["name", "value", "unit", "occurs in"], _OF_TEXTS)
-    units = {constant.name: unit_text(constant.unit) for constant in model.constants}
-    for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
-        inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        text, style = ("", "constant") if name in units else (_group_constant(model.formula, name), "general")
-        unit = units.get(name, "by group: sheet Notes")
-        sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
+    for line, (name, value, unit) in enumerate(model.constants, start=row + 2):
+        inside = [str(n) for n, part in enumerate(model.parts, start=1) if name in part.features]
+        sheet.line(line, name, value, "constant", unit=unit_text(unit), name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
-
-
-def _group_constant(formula: Formula, name: str) -> str:
-    """Return the cell formula of a grouped constant, with the default for an unlisted group."""
-    key = next(item.key for item in formula.grouped if item.name == name)
-    of, group = cell_name(f"options_of_{name}"), cell_name(f"options_group_{name}")
-    return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
 
 
 def unit_text(unit: object) -> str:

@@ -25,7 +25,6 @@ from trainlaw.app.workbook.model import (
     cell_names,
     fact,
     figure_cell,
-    first_interval_factor,
     fits_cell,
     new_sheet,
     of_instance,
@@ -163,7 +162,7 @@ def _times(model: Model) -> list[_Result]:
     """Return the lines of the time: of an iteration with its interval, of an epoch, of the training."""
     seconds, hours = model.seconds, model.seconds * _STEPS / 3600.0
     time, rate = ("pass", "pass_rate") if model.is_forward else ("iteration", "rate")
-    factor = float(np.nan_to_num(first_interval_factor(model)))
+    factor = model.interval_factor
     note = f"{100 * LEVEL:g} % of runs on a new {held_out_kind(model.formula)}" if factor else NO_INTERVAL
     lines = [_line(time, _live("1000*tl_time_s"), 1000 * seconds)]
     ends = (("from", "low_s", factor and seconds / factor), ("to", "high_s", seconds * factor))
@@ -251,7 +250,7 @@ def _behind(model: Model) -> list[_Result]:
     """Return iterations, time in seconds, the factors of its interval, and the self-check."""
     usable = f'AND(tl_entries="{ENTRIES}",COUNT(tl_alone_s,tl_all_reduce_s)=2)'
     time = f'IF({usable},tl_alone_s+tl_all_reduce_s,"{UNCLEAR}")'
-    factor = float(np.nan_to_num(first_interval_factor(model)))
+    factor = model.interval_factor
     is_one = isinstance(host_factor(model.formula, model.expression), Constant)
     of_host = "1" if is_one else "tl_host_factor"
     usual = interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host)
@@ -275,7 +274,7 @@ def _costs(model: Model) -> list[_Result]:
     listed = listed_price(FIRST.gpu)
     epochs = 1.0 if model.is_forward else FIRST.epochs
     cost = model.seconds * _STEPS / 3600.0 * listed * epochs
-    factor = float(np.nan_to_num(first_interval_factor(model)))
+    factor = model.interval_factor
     whole = figure_cell(
         "cost", training_h=f"({figure_cell('epoch_h')}*tl_epochs)", price_per_hour="tl_price_used"
     )
@@ -293,10 +292,9 @@ def _costs(model: Model) -> list[_Result]:
 
 def _memory(model: Model) -> list[_Result]:
     """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
-    columns = {name: np.array([value]) for name, value in model.values.items()}
     needs, of_gpu = needed_memory(model.formula), definition_of("memory_held_bytes")
     held = float(gpu_rows()[FIRST.gpu]["memory_bytes"])
-    columns["memory_bytes"] = np.array([held])
+    columns = {**model.known, "memory_bytes": np.array([held])}
     least, usual, place = (float(values_of(form, columns)[0]) for form in (*needs, of_gpu))
     sold = chosen_gpu_fact("memory_bytes")
     fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
