@@ -43,7 +43,7 @@ def write_notes(book: BookPlan, model: Model) -> None:
     sheet.text(row, 0, "Tables behind the choices of sheet Prediction", "section")
     row += 1
     for columns, rows in _choice_tables(model):
-        end = sheet.table(row, Table.of(columns, rows))
+        end = sheet.table(row, Table.of(columns, rows, "number"))
         for column, name in enumerate(columns):
             sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
         row = end + 1

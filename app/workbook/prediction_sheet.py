@@ -33,7 +33,6 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.notes_sheet import IMPLIED, OWN_LINK, USUAL_FABRIC, YES
 from trainlaw.app.workbook.sentences import (
     SETUP,
-    UNCLEAR,
     Said,
     chosen_class_factor,
     chosen_gpu_fact,
@@ -43,7 +42,7 @@ from trainlaw.app.workbook.spellings import key_formula, without_count
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.hardware.servers import usual_server
-from trainlaw.datasets.measurements.memory_fit import FITS, largest_batch
+from trainlaw.datasets.measurements.memory_fit import FITS, NOT_KNOWN, largest_batch
 from trainlaw.formulas import Apply, Constant, Expression, substitute, variables
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import fold_constants
@@ -211,7 +210,7 @@ def _used(model: Model) -> list[_Result]:
     first_link = str(gpu_table_rows(model.formula)[FIRST.gpu]["link"])
 
     def used(name: str, text: str, value: str) -> _Result:
-        return _line(name, f'IFERROR({text},"{UNCLEAR}")', value)
+        return _line(name, f'IFERROR({text},"{NOT_KNOWN}")', value)
 
     key = key_formula("gpu", without_count("tl_gpu_choice"))
     lines = [
@@ -249,7 +248,7 @@ def _layout_and_stack(model: Model) -> list[_Result]:
 def _behind(model: Model) -> list[_Result]:
     """Return iterations, time in seconds, the factors of its interval, and the self-check."""
     usable = f'AND(tl_entries="{ENTRIES}",COUNT(tl_alone_s,tl_all_reduce_s)=2)'
-    time = f'IF({usable},tl_alone_s+tl_all_reduce_s,"{UNCLEAR}")'
+    time = f'IF({usable},tl_alone_s+tl_all_reduce_s,"{NOT_KNOWN}")'
     factor = model.interval_factor
     is_one = isinstance(host_factor(model.formula, model.expression), Constant)
     of_host = "1" if is_one else "tl_host_factor"
@@ -298,8 +297,8 @@ def _memory(model: Model) -> list[_Result]:
     least, usual, place = (float(values_of(form, columns)[0]) for form in (*needs, of_gpu))
     sold = chosen_gpu_fact("memory_bytes")
     fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
-    shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
-    fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
+    shown = f'IFERROR(IF({sold}="","{NOT_KNOWN}",{sold}/1E9),"{NOT_KNOWN}")'
+    fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{NOT_KNOWN}"),"{NOT_KNOWN}")'
     word = FITS_WORDS[int(usual > place) + int(least > place)]
     return [
         _line("fits", fitting, word, expected=FITS),
@@ -318,7 +317,7 @@ def _largest_batch(model: Model, need: Expression, held: str) -> _Result:
     counts = [_batch_of(line, held) for line in (_with_side(need, 0), _with_side(need, 1))]
     cnn, gpu = keyed_cnn_counts(*FIRST.cnn), gpu_rows()[FIRST.gpu]
     first = largest_batch(cnn, float(gpu["memory_bytes"]), model.first_precision, model.is_forward)
-    text = f'IFERROR(MAX(0,{",".join(counts)}),"{UNCLEAR}")'
+    text = f'IFERROR(MAX(0,{",".join(counts)}),"{NOT_KNOWN}")'
     return _line("largest_batch", text, float(first))
 
 
@@ -343,10 +342,10 @@ def _batch_of(line: Expression, held: str) -> str:
 
 def _basis() -> _Result:
     counted = "COUNT(" + fact("cnn", '"kept_elements"') + ")=1"
-    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
+    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{NOT_KNOWN}")'
     return _line("basis", how, ON_LAYERS)
 
 
 def _need(name: str, form: Expression, value: float) -> _Result:
     text = excel_expression(form, cell_names(variables(form)))
-    return _line(name, f'IFERROR(({text})/1E9,"{UNCLEAR}")', value / _GB)
+    return _line(name, f'IFERROR(({text})/1E9,"{NOT_KNOWN}")', value / _GB)
