@@ -47,7 +47,7 @@ def calibrate_command(
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.doubts import remarks, trusted
     from trainlaw.app.models.user_formula import find_formula
-    from trainlaw.app.report.calibration_files import write_calibration_files
+    from trainlaw.app.report.run_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_json, calibration_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps

@@ -182,7 +182,10 @@ def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[s
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
     features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
-    answers = {name: _answers(each) for name, each in lines.items()}
+    answers = {
+        name: javascript_rows(printed_lines(each, JAVASCRIPT, _place), literal)
+        for name, each in lines.items()
+    }
     printed = {name: _law(law, formula, answers[name], with_terms) for name, law in laws.items()}
     shorter = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
     return [
@@ -219,23 +222,14 @@ def _lines(formula: Formula) -> tuple[Line, ...]:
     host = host_rows(formula)
     lines = tuple(replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
     features = {spec.name for spec in formula.used_features}
-    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_given(formula)})
-
-
-def _given(formula: Formula) -> frozenset[str]:
-    """Return the quantities of the table of answers that are neither columns nor facts of a GPU."""
-    return _made_by("factsOf") | _TIMES | precision_facts(formula, "fp32").keys()
+    facts = {*_gpu_facts(formula), *precision_facts(formula, "fp32"), *_made_by("factsOf")}
+    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *facts, *_TIMES})
 
 
 def _gpu_facts(formula: Formula) -> Iterable[str]:
     """Return the names of the numbers that are said of a GPU."""
     facts = gpu_facts(formula, built_in_gpus().gpus[0])
     return (name for name, value in facts.items() if isinstance(value, float))
-
-
-def _answers(lines: Iterable[Line]) -> str:
-    """Return the rows of the table of answers as an array of the script."""
-    return javascript_rows(printed_lines(lines, JAVASCRIPT, _place), literal)
 
 
 def literal(value: Any) -> str:

@@ -39,12 +39,14 @@ _LONG_TERM = 12  # nodes from which a maximum is written on several lines
 def report_html(outcome: StudyOutcome) -> str:
     """Return the whole report as one HTML text; every text of a user or a file is escaped."""
     formula, facts = outcome.formula, outcome.provenance
-    subtitle = _subtitle(outcome)
-    errors = carried_errors(formula)
+    errors, runs, target = carried_errors(formula), outcome.result.predictions, formula.target
+    subject = "Time of a CNN training iteration" if target == TARGET else target.meaning.capitalize()
     return render(
         "report.html",
-        title=f"{_subject(outcome)}: {facts.get('table', 'study')}",
-        subtitle=subtitle,
+        title=f"{subject}: {facts.get('table', 'study')}",
+        subtitle=f"{len(runs):,} held-out runs, {runs[BY_GPU].nunique()} GPU groups, "
+        f"{runs[BY_CNN].nunique()} architectures; "
+        f"seed {facts.get('seed')}, trainlaw {facts.get('trainlaw_version')}",
         version=facts.get("trainlaw_version", ""),
         style=template_text("report.css"),
         verdict=outcome.verdict,
@@ -53,7 +55,7 @@ def report_html(outcome: StudyOutcome) -> str:
         held_out=errors.held_out,
         story=story_of(outcome.result, errors),
         formula=equation_text(formula),
-        target=mathml_symbol(formula.target.symbol),
+        target=mathml_symbol(target.symbol),
         equation=_equation(formula),
         terms=_terms(outcome),
         symbols=_symbols(outcome),
@@ -63,20 +65,6 @@ def report_html(outcome: StudyOutcome) -> str:
         front=_front(outcome.front) if len(outcome.front) > 1 else None,
         folds=_folds(outcome),
         provenance=_provenance(outcome),
-    )
-
-
-def _subject(outcome: StudyOutcome) -> str:
-    target = outcome.formula.target
-    return "Time of a CNN training iteration" if target == TARGET else target.meaning.capitalize()
-
-
-def _subtitle(outcome: StudyOutcome) -> str:
-    runs, facts = outcome.result.predictions, outcome.provenance
-    return (
-        f"{len(runs):,} held-out runs, {runs[BY_GPU].nunique()} GPU groups, "
-        f"{runs[BY_CNN].nunique()} architectures; "
-        f"seed {facts.get('seed')}, trainlaw {facts.get('trainlaw_version')}"
     )
 
 
@@ -121,7 +109,7 @@ def _symbols(outcome: StudyOutcome) -> Table:
         [spec.name, spec.unit, spec.meaning, *map(show_number, outcome.formula.ranges[spec.name])]
         for spec in outcome.formula.used_features
     ]
-    names = [TableColumn("symbol", "symbol"), TableColumn("unit", "symbol"), TableColumn("meaning", "long")]
+    names = [TableColumn("symbol", "symbol"), TableColumn("unit"), TableColumn("meaning", "long")]
     return Table.of([*names, "training minimum", "maximum"], rows, "number")
 
 

@@ -83,10 +83,11 @@ def _grid(
     """Lines and texts at the same times, in s, on both axes."""
     parts = []
     for tick in ticks:
+        shown = show_seconds(tick) if tick else "0"
         parts.append(svg.line(across(tick), up.start, across(tick), up.end, "grid"))
-        parts.append(svg.text(across(tick), up.start + 14, show_seconds(tick), "middle", "tick"))
+        parts.append(svg.text(across(tick), up.start + 14, shown, "middle", "tick"))
         parts.append(svg.line(across.start, up(tick), across.end, up(tick), "grid"))
-        parts.append(svg.text(across.start - 4, up(tick) + 3.5, show_seconds(tick), "end", "tick"))
+        parts.append(svg.text(across.start - 4, up(tick) + 3.5, shown, "end", "tick"))
     return parts
 
 

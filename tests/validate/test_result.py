@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,19 +9,13 @@ from trainlaw.validate.baselines.forms import cf9
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.metrics import METRICS
 
-
-def by_compute():
-    return ScaledColumn("compute_s")
-
-
-def by_macs():
-    return ScaledColumn("macs")
+RIGHT, WRONG = (partial(ScaledColumn, name) for name in ("compute_s", "macs"))
 
 
 @pytest.fixture
 def result(toy):
     splits = leave_one_group_out(toy.labels["gpu_group"])
-    return run_study(toy.X, toy.seconds, toy.labels, splits, {"right": by_compute, "wrong": by_macs})
+    return run_study(toy.X, toy.seconds, toy.labels, splits, {"right": RIGHT, "wrong": WRONG})
 
 
 def test_errors_by_a_label_are_those_of_its_rows(result):

@@ -98,5 +98,3 @@ def test_without_torch_one_line_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[profile\]'"):
         profile_runs(wanted(), tmp_path / "runs.csv", RULE, lambda progress: None)
-    with pytest.raises(MissingDependencyError):
-        local_device.torch_part("torch_measure")
