@@ -25,19 +25,15 @@ from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity, to_text
-from trainlaw.validate import (
-    EstimatorFactory,
-    LevelError,
-    RefittedFormula,
-    Split,
-    StudyResult,
-    cross_platform,
-)
+from trainlaw.validate import EstimatorFactory, Split, StudyResult
 from trainlaw.validate.applicability import joint_range_json
 from trainlaw.validate.error_json import errors_json
 from trainlaw.validate.error_table import BY_GPU, errors_frame
 from trainlaw.validate.inclusion import SUPPORT, Support
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.levels import LevelError
+from trainlaw.validate.platforms import cross_platform
+from trainlaw.validate.refit import RefittedFormula
 from trainlaw.validate.result import OURS
 from trainlaw.validate.support import sources_json
 

@@ -19,10 +19,10 @@ from trainlaw.app.terminal.formula import class_errors, equation_text, overall_e
 from trainlaw.app.text.numbers import seconds_text, show_percent
 from trainlaw.app.text.tables import Table, TableColumn, fitted_lines
 from trainlaw.formulas import Formula
-from trainlaw.validate import LevelError
 from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.formula_errors import carried_errors
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.levels import LevelError
 from trainlaw.validate.result import OURS
 
 _CLASSES = ("precision", "generation")  # whose errors fit a screen; the report has more
