@@ -5,13 +5,14 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from deap import base
-from numba.core.event import install_timer
 from numpy.typing import ArrayLike, NDArray
+from trainlaw.evolve.machine.compiler_cache import compiling_seconds
 from trainlaw.evolve.search.candidates import Candidate, finish, make_front
 from trainlaw.evolve.search.choice import choose
 from trainlaw.evolve.search.generation import check_toolbox
@@ -260,21 +261,17 @@ class FormulaRegressor(SklearnRegressor):
 
 
 def compile_machine() -> float:
-    """Compile the search engine, or load it from the disk, by a search on a small table.
+    """Compile the tree search, or load it from the disk, by a search on a small table.
 
     Returns
     -------
     float
         Seconds spent, which no limit of time counts; 0 where the disk already had everything.
     """
-    began = time.monotonic()
     columns = np.random.default_rng(0).uniform(1.0, 2.0, (60, 2))
     settings = SearchSettings(evaluations=60, population=20, polish_steps=5)
-    spent: list[float] = []
-    with install_timer("numba:compile", spent.append):
-        search = FormulaRegressor(settings=settings, progress=lambda progress: None)
-        search.fit(columns, columns[:, 0] * columns[:, 1], np.arange(60) % 3)
-    return time.monotonic() - began if spent else 0.0
+    search = FormulaRegressor(settings=settings, progress=lambda progress: None)
+    return compiling_seconds(partial(search.fit, columns, columns[:, 0] * columns[:, 1], np.arange(60) % 3))
 
 
 def _starved(problem: Problem, state: SearchState) -> str:

@@ -71,7 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Their tests need no compiled code.
+# Their tests need compiled code, and no compiled code.
+COMPILED = ("app", "evolve", "validate")
 UNCOMPILED = ("datasets", "formulas", "fuzz", "test_gates.py", "test_language.py")
 
 
@@ -91,6 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if {place_of(item), place_of(item).partition("::")[0]} & slow:
             item.add_marker(pytest.mark.slow)
+        names = getattr(item, "fixturenames", None)
+        if names is not None and folder_of(item.path) in COMPILED and "machine_compiled" not in names:
+            names.insert(0, "machine_compiled")
         if item.get_closest_marker("slow"):
             slow_files.add(item.path)
         else:

@@ -47,7 +47,7 @@ def calibrate_command(
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.doubts import remarks, trusted
     from trainlaw.app.models.user_formula import find_formula
-    from trainlaw.app.report.calibration_files import write_calibration_files
+    from trainlaw.app.report.run_files import write_calibration_files
     from trainlaw.app.terminal.calibration import calibration_json, calibration_text
     from trainlaw.app.terminal.output import print_fitted
     from trainlaw.app.terminal.progress import shown_steps
@@ -67,12 +67,10 @@ def calibrate_command(
         runs = runs_of(found, gpu, precision, layout)
         runs = runs if table in DATASETS else trusted(runs, trust)
         on_step("fitting the factors", 0.2)
-        law = calibrated_law(given, runs)
+        law = calibrated_law(given, runs, remarks(runs))
         on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
-    doubts = () if table in DATASETS else remarks(runs)
-    warnings = [text for text in doubts if text not in law.warnings]
-    warnings += [line.removeprefix("warning: ") for line in in_sample_warning(given, runs) if line]
+    warnings = [line.removeprefix("warning: ") for line in in_sample_warning(given, runs) if line]
     if as_json:
         said = {"calibrated": origin, "folder": str(target), "warnings": [*law.warnings, *warnings]}
         print(calibration_json(law, given, **said))

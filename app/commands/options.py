@@ -134,7 +134,8 @@ class KernelOptions:
     )
     host_launch: str | None = option(
         "Time that the host needs to launch a layer's kernels, such as 40us, or a host: laptop, desktop, "
-        "windows, wsl2; default: 120us, 40us for GPUs of 2025 and later, 55us for laptops since 2023."
+        "windows, wsl2; default: 120us, 40us for Blackwell and GPUs of 2025 and later, 55us for laptops "
+        "since 2023."
     )
 
 

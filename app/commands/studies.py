@@ -212,6 +212,7 @@ def warmup_command() -> None:
     Compiled code is kept for this version, processor and user: in NUMBA_CACHE_DIR, next to the source, or in
     the user's cache.
     """
+    from trainlaw.evolve.front.search import compile_front
     from trainlaw.evolve.regressor import compile_machine
 
-    print(f"compiled code is ready ({compile_machine():.1f} s)")
+    print(f"compiled code is ready ({compile_machine() + compile_front():.1f} s)")

@@ -87,7 +87,7 @@ def describe_custom(formula: Formula, origin: str) -> str:
 
 def cases_text(formula: Formula, cases: Sequence[Case]) -> str:
     """Return a table of cases: inputs, time by the formula, what was published, the difference."""
-    header, rows = case_table(formula, cases)
+    header, rows = _case_table(formula, cases)
     same = [name for name in header if len({row[header.index(name)] for row in rows}) == 1 and len(rows) > 1]
     shown = [name for name in header if name not in same]
     table = Table.of(shown, [[_cell(row[header.index(name)]) for name in shown] for row in rows]).text(
@@ -97,8 +97,7 @@ def cases_text(formula: Formula, cases: Sequence[Case]) -> str:
     return f"{table}\n{wrapped_list(fixed)}" if fixed else table
 
 
-def case_table(formula: Formula, cases: Sequence[Case]) -> tuple[list[str], list[list[str | float]]]:
-    """Return titles and rows of cases: labels, inputs, time by the formula, published and difference."""
+def _case_table(formula: Formula, cases: Sequence[Case]) -> tuple[list[str], list[list[str | float]]]:
     names = [*group_keys(formula), *(spec.name for spec in formula.used_features)]
     unit, scale = shown_unit(formula)
     times = case_seconds(formula, cases) / scale

@@ -88,11 +88,9 @@ HARDWARE = (
 )
 
 
-def deployment_box() -> Mapping[str, Ends]:
+def deployment_box() -> dict[str, Ends]:
     """Return the lowest and highest value of every base column and amount of work, in its unit."""
-    return MappingProxyType(
-        {**_cnn_box(), **_gpu_box(), "batch_per_gpu": (1.0, float(LARGEST_BATCH)), **_RUN_BOX}
-    )
+    return {**_cnn_box(), **_gpu_box(), "batch_per_gpu": (1.0, float(LARGEST_BATCH)), **_RUN_BOX}
 
 
 # One iteration on any host: a launch of 10 us to 1 ms; links from 100 MB/s to 1 TB/s.
@@ -166,31 +164,18 @@ def proved_properties(formula: Formula) -> list[Property]:
     box = deployment_box()
     names = set(variables(expression))
     flags = {name: (0.0, 1.0) for name in names if name.startswith(("is_", "has_"))}
-    cases = _Cases(expression, {**box, **flags}, tuple(flags))
-    positive = cases.under({}).nonnegative
-    found = [Property("the time is never negative", positive)]
+
+    @cache
+    def where(*fixed: tuple[str, float]) -> Elasticities:
+        case = substitute(expression, {name: Constant(value) for name, value in fixed})
+        return Elasticities(case, {**box, **flags}, tuple(flags))
+
+    found = [Property("the time is never negative", where().nonnegative)]
     work = sorted(names & {"batch_per_gpu", "single_gpu_time_s", *_cnn_box()})
     for change in (*(_alone(name, 1) for name in work), *HARDWARE):
         if names.intersection(change.together):
-            fixed = {name: value for name, value in change.fixed.items() if name in names}
-            proof = cases.under(fixed).monotone(change.together, change.direction)
+            fixed = [flag for flag in change.fixed.items() if flag[0] in names]
+            proof = where(*fixed).monotone(change.together, change.direction)
             word = "falls" if change.direction > 0 else "rises"
             found.append(Property(f"the time never {word} with {change.name}", proof.proved, proof.blame))
     return found
-
-
-class _Cases:
-    """The proofs of one expression, for each choice of fixed flags."""
-
-    def __init__(self, expression: Expression, box: Mapping[str, Ends], flags: tuple[str, ...]) -> None:
-        """Keep the expression, the ranges of its variables, and which of them are 0 or 1."""
-        self._expression, self._box, self._flags = expression, box, flags
-        self._known: dict[tuple[tuple[str, float], ...], Elasticities] = {}
-
-    def under(self, fixed: Mapping[str, float]) -> Elasticities:
-        """Return the elasticities where the flags of `fixed` have those values."""
-        key = tuple(sorted(fixed.items()))
-        if key not in self._known:
-            case = substitute(self._expression, {name: Constant(value) for name, value in key})
-            self._known[key] = Elasticities(case, self._box, self._flags)
-        return self._known[key]

@@ -14,19 +14,19 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from trainlaw.app.models.builtin import BUILT_IN, BUILT_IN_FORMULAS, SCALING_FORMULA
-from trainlaw.app.models.scopes import feature_expression, formula_rows, handling
+from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
+from trainlaw.app.models.scopes import Inputs, feature_expression, formula_rows, handling
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import (
+    SCOPES,
     Apply,
     Constant,
     Expression,
     Formula,
     InputError,
     Variable,
-    load_formula,
     substitute,
     variables,
 )
@@ -168,6 +168,16 @@ def with_time_on_one_gpu(runs: RunTable, formula: Formula) -> RunTable:
     return RunTable(runs.name, runs.frame.assign(**{SINGLE_GPU_TIME: seconds}), runs.facts)
 
 
-def with_built_in_single_gpu_formula(formula: Formula) -> Formula:
-    """Return a formula that needs no measured time: one that does gets the built-in formula in its place."""
-    return with_single_gpu_formula(formula, load_formula(BUILT_IN)) if formula.scope == MULTI_GPU else formula
+def formula_of_choices(formula: Formula, output: str) -> Formula:
+    """Return a formula as an output for readers computes it from their choices; `output` names that.
+
+    One that needs the time on one GPU has the built-in formula in its place; grouped constants have their
+    default. Raises InputError for a formula of single layers or of a user's own features.
+    """
+    row = handling(formula)
+    if row.inputs is not Inputs.RUN:
+        raise InputError(
+            f"this formula models {SCOPES[formula.scope].title}, which has no {output}; {row.advice}"
+        )
+    whole = with_single_gpu_formula(formula, BUILT_IN_FORMULAS["law"]())
+    return replace(whole, expression=whole.ungrouped, grouped=())

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import TypeVar
 
 from trainlaw.datasets import CNN_LAYER_FEATURES, FEATURES, LAYER_FEATURES, PAIR_FEATURES, RunTable
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_COLUMNS
@@ -27,8 +26,6 @@ from trainlaw.formulas.scopes import (
     MULTI_GPU_RUN,
     RUN,
 )
-
-_Output = TypeVar("_Output")
 
 
 class Inputs(Enum):
@@ -105,21 +102,6 @@ def takes_runs(formula: Formula) -> bool:
 def handling(formula: Formula) -> ScopeHandling:
     """Return the row of a formula's scope."""
     return SCOPE_HANDLING[formula.scope]
-
-
-def chosen_output(
-    formula: Formula, purpose: str, outputs: Mapping[Inputs, Callable[[Formula], _Output]]
-) -> _Output:
-    """Return an output of a formula by what the formula is entered with; `purpose` names the output.
-
-    Raises InputError where `outputs` has no function for it.
-    """
-    row = handling(formula)
-    if row.inputs not in outputs:
-        raise InputError(
-            f"this formula models {SCOPES[formula.scope].title}, which has no {purpose}; {row.advice}"
-        )
-    return outputs[row.inputs](formula)
 
 
 def check_predictable(formula: Formula) -> None:

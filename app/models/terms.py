@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from trainlaw.formulas import (
@@ -26,8 +27,7 @@ _MOST_TERMS = 60
 _MOST_GROWTH = 4
 
 
-@dataclass(frozen=True)
-class NamedConstant:
+class NamedConstant(NamedTuple):
     """A constant of a formula that can be changed by name; `unit` is None where any unit would do."""
 
     name: str

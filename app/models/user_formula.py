@@ -109,23 +109,16 @@ def find_formula(given: Path | None, folder: Path) -> tuple[Formula, str]:
     """Return the formula to use and its origin: given, in use in `folder`, or built in.
 
     given : a `formula.json`, a run folder, or the name of a built-in formula (`BUILT_IN_FORMULAS`).
-    Raises InputError where there is none or the file is faulty.
+    Raises InputError where the file is faulty.
     """
-    named = None
-    if given is not None and not given.exists():
+    if given is None:
+        return _used(ONE_GPU, folder) or (load_formula(BUILT_IN), "the built-in formula")
+    if not given.exists():
         check_retired("formula", str(given))
-        named = formula_named(given)
-    if named is not None:
-        return named, f"the built-in formula {given}"
-    if given is not None:
-        path = formula_file(given)
-        return load_formula(path), str(path)
-    used = _used(ONE_GPU, folder)
-    if used is None and not BUILT_IN.is_file():
-        raise InputError(
-            "there is no formula here: run `trainlaw study` first, or name a formula.json with --formula"
-        )
-    return used or (load_formula(BUILT_IN), "the built-in formula")
+        if (named := formula_named(given)) is not None:
+            return named, f"the built-in formula {given}"
+    path = formula_file(given)
+    return load_formula(path), str(path)
 
 
 def formula_of_size(given: Path | None, folder: Path, most: int) -> tuple[Formula, str]:
@@ -139,7 +132,7 @@ def formula_of_size(given: Path | None, folder: Path, most: int) -> tuple[Formul
         files = {int(name): (BUILT_IN_FORMULAS[name](), f"the built-in formula {name}") for name in FRONT}
         law = load_formula(BUILT_IN), "the built-in formula law"
     else:
-        place = (folder / run) if (folder / run).is_dir() else (folder / run).parent
+        place = formula_file(folder / run).parent
         paths = sorted((place / FRONT_FOLDER).glob("[0-9]*.json"))
         files = {int(path.stem): (load_formula(path), str(path)) for path in paths}
         law = load_formula(place / "formula.json"), str(place / "formula.json")
@@ -224,17 +217,17 @@ def find_formulas(formula: Path | None, scaling: str, folder: Path, forward: boo
     as such, with the built-in formula for one GPU. Raises InputError for a scaling formula of another scope.
     """
     found, origin = find_formula(formula or (Path(FORWARD) if forward else None), folder)
-    single, single_origin = found, origin
+    single = (found, origin)
     if found.scope == MULTI_GPU:
-        single, single_origin = load_formula(BUILT_IN), "the built-in formula"
+        single = load_formula(BUILT_IN), "the built-in formula"
         if not scaling:
-            return FormulaChoice(single, single_origin, found, origin, is_scaling_asked=True)
+            return FormulaChoice(*single, found, origin, is_scaling_asked=True)
     if scaling == TEXTBOOK:
-        return FormulaChoice(single, single_origin, None, TEXTBOOK, is_scaling_asked=True)
+        return FormulaChoice(*single, None, TEXTBOOK, is_scaling_asked=True)
     used = None if scaling else _used(SEVERAL_GPUS, folder)
     several, several_origin = used or find_formula(Path(scaling or SCALING_FORMULA), folder)
     check_scope(several, MULTI_GPU, origin=several_origin, advice="`trainlaw study --of multi` finds one")
-    return FormulaChoice(single, single_origin, several, several_origin, bool(scaling))
+    return FormulaChoice(*single, several, several_origin, bool(scaling))
 
 
 def with_groups(formula: Formula, options: Iterable[str] | None) -> Formula:

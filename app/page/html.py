@@ -7,12 +7,12 @@ from trainlaw.app.inputs.prices import EXAMPLE, read_prices
 from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.calibration import own_error
-from trainlaw.app.models.multi_gpu import SCALED, with_built_in_single_gpu_formula
-from trainlaw.app.models.scopes import Inputs, chosen_output, handling
+from trainlaw.app.models.multi_gpu import SCALED, formula_of_choices
+from trainlaw.app.models.scopes import Inputs, handling
 from trainlaw.app.models.stated_error import evolution_sentence
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.script import FIELDS, Field, names_kinds, offered, script_of, specs_of, titled_parts
+from trainlaw.app.page.script import FIELDS, names_kinds, offered, script_of, specs_of, titled_parts
 from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Table, TableColumn
@@ -34,21 +34,13 @@ from trainlaw.validate.result import OURS
 
 
 def page_html(formula: Formula) -> str:
-    """Return the page of a formula, by its scope; every text of a user or a file is escaped.
+    """Return the page of a formula of iterations or forward passes; texts of users and files are escaped.
 
     Raises InputError where the scope has no page, or the page cannot compute a feature from its inputs.
     """
     if handling(formula).inputs is Inputs.FEATURES:
         check_retired("page", "custom")
-    return chosen_output(formula, "page", _PAGES)
-
-
-def run_page_html(formula: Formula) -> str:
-    """Return the page of a formula of whole iterations or forward passes.
-
-    In a formula that needs the time on one GPU the built-in formula takes its place.
-    """
-    formula = with_built_in_single_gpu_formula(formula)
+    formula = formula_of_choices(formula, "page")
     laws = {"": formula, **offered_formulas(formula)}
     facts = formula.provenance
     return render(
@@ -59,7 +51,7 @@ def run_page_html(formula: Formula) -> str:
         script=script_of(formula),
         summary=_summary(formula),
         summary_of_pass=_summary(laws.get(FORWARD, formula)),
-        **_form(formula, [(name, _choice(name, law)) for name, law in laws.items()]),
+        **_form([(name, _choice(name, law)) for name, law in laws.items()]),
         shares=_shares(laws),
         names_kinds=names_kinds(formula),
         target=mathml_symbol(formula.target.symbol),
@@ -73,29 +65,23 @@ def run_page_html(formula: Formula) -> str:
 
 #: Changes of a GPU's rates that `trainlaw predict --gpu "T4 with 2x bandwidth"` takes as well.
 _FACTORS = ("0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4")
-#: A formula of one layer has no page: the layers of all CNNs would not fit.
-_PAGES = {Inputs.RUN: run_page_html}
 
 
-def _form(formula: Formula, laws: Sequence[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields of the form, the pairs of value and text that lists offer, and the fields of groups.
+def _form(laws: Sequence[tuple[str, str]]) -> dict[str, object]:
+    """Return the fields of the form, and the pairs of value and text that lists offer.
 
     laws : name and text of each formula on offer.
     """
     price = FIELDS["price"]._replace(label=FIELDS["price"].label.format(**vars(read_prices(Path(EXAMPLE)))))
-    groups = {
-        f"group-{n}": Field(each.key, "list", "", usual="any other") for n, each in enumerate(formula.grouped)
-    }
-    fields = {**FIELDS, "price": price, **groups}
-    names = offered() | {f"group-{n}": list(each.values) for n, each in enumerate(formula.grouped)}
+    fields = {**FIELDS, "price": price}
     options = {
         name: [(fields[name].first, fields[name].usual)] * bool(fields[name].usual)
         + [(each, each) for each in listed if (name, each) != ("precision", "default")]
-        for name, listed in names.items()
+        for name, listed in offered().items()
     }
     rates = [(factor, "unchanged" if factor == "1" else f"{factor}\u00d7") for factor in _FACTORS]
     options |= {"formula": [*laws], "peak": rates, "bandwidth": rates}
-    return {"fields": fields, "options": options, "groups": groups}
+    return {"fields": fields, "options": options}
 
 
 def _summary(formula: Formula) -> str:
@@ -143,15 +129,12 @@ def _shares(laws: Mapping[str, Formula]) -> list[dict[str, object]]:
 
 
 def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iterator[dict[str, object]]:
-    parts = [part.expression for part in parts_of(formula, formula.expression)]
+    parts = [part.expression for part in parts_of(formula)]
     described, symbols = described_terms(formula), mathml_symbols(formula)
     # The script fills these placeholders with numbers.
     numbers = {
         feature: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>'
         for feature, index in features.items()
-    } | {
-        constant.name: f'<mrow><mtext data-group="{index}">?</mtext></mrow>'
-        for index, constant in enumerate(formula.grouped)
     }
 
     def part(place: int) -> dict[str, str]:

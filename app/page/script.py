@@ -13,7 +13,7 @@ from trainlaw.app.answers.printed import javascript_rows, printed_lines, spoken
 from trainlaw.app.answers.table import Line, lines_of, within_reach
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
-from trainlaw.app.models.multi_gpu import added_time
+from trainlaw.app.models.multi_gpu import added_time, formula_of_choices
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import (
     SETTING_COLUMNS,
@@ -151,7 +151,8 @@ def script_of(formula: Formula) -> str:
 
 def module_of(formula: Formula) -> str:
     """Return the script of a formula's page as a module that predicts from names; raises as `script_of`."""
-    return "\n".join([*_declared({"": formula}, with_terms=False), *_files(MODULE_FILES)])
+    laws = {"": formula_of_choices(formula, "module")}
+    return "\n".join([*_declared(laws, with_terms=False), *_files(MODULE_FILES)])
 
 
 def _files(names: Iterable[str]) -> Iterable[str]:
@@ -181,7 +182,10 @@ def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[s
             f"the page cannot compute {missing[0]!r}, which the formula needs; export to .py instead"
         )
     features = ",".join(_feature(spec, expressions[spec.name]) for spec in specs)
-    answers = {name: _answers(each) for name, each in lines.items()}
+    answers = {
+        name: javascript_rows(printed_lines(each, JAVASCRIPT, _place), literal)
+        for name, each in lines.items()
+    }
     printed = {name: _law(law, formula, answers[name], with_terms) for name, law in laws.items()}
     shorter = ",".join(f"{literal(name)}:{law}" for name, law in printed.items() if name)
     return [
@@ -213,28 +217,19 @@ def specs_of(formulas: Iterable[Formula]) -> tuple[FeatureSpec, ...]:
 
 
 def _lines(formula: Formula) -> tuple[Line, ...]:
-    """Return the rows of the table of answers that the page can compute, over grouped constants."""
+    """Return the rows of the table of answers that the page can compute."""
     lines = lines_of(formula, {"has_settings": 0.0})
-    host = host_rows(formula, formula.expression)
+    host = host_rows(formula)
     lines = tuple(replace(line, value=host.get(line.answer.name, line.value)) for line in lines)
-    features = {spec.name for spec in formula.used_features} | {item.name for item in formula.grouped}
-    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *_gpu_facts(formula), *_given(formula)})
-
-
-def _given(formula: Formula) -> frozenset[str]:
-    """Return the quantities of the table of answers that are neither columns nor facts of a GPU."""
-    return _made_by("factsOf") | _TIMES | precision_facts(formula, "fp32").keys()
+    features = {spec.name for spec in formula.used_features}
+    facts = {*_gpu_facts(formula), *precision_facts(formula, "fp32"), *_made_by("factsOf")}
+    return within_reach(lines, {*features, *FEATURES, *OF_MEMORY, *facts, *_TIMES})
 
 
 def _gpu_facts(formula: Formula) -> Iterable[str]:
     """Return the names of the numbers that are said of a GPU."""
     facts = gpu_facts(formula, built_in_gpus().gpus[0])
     return (name for name, value in facts.items() if isinstance(value, float))
-
-
-def _answers(lines: Iterable[Line]) -> str:
-    """Return the rows of the table of answers as an array of the script."""
-    return javascript_rows(printed_lines(lines, JAVASCRIPT, _place), literal)
 
 
 def literal(value: Any) -> str:
@@ -280,10 +275,6 @@ def _facts(formula: Formula) -> dict[str, Any]:
             for name, field in FIELDS.items()
             if field.argument in limits()
         },
-        "grouped": [
-            {"name": item.name, "values": dict(item.values), "default": item.default}
-            for item in formula.grouped
-        ],
         "optional": list(_optional()),
         "launchesLeft": LAUNCHES_LEFT,
         "offered": offered(),
@@ -325,7 +316,7 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
     first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
     formula as script.
     """
-    parts, titles = parts_of(formula, formula.expression), titled_parts(formula) if with_terms else {}
+    parts, titles = parts_of(formula), titled_parts(formula) if with_terms else {}
     terms = (
         f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
     )

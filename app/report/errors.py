@@ -44,9 +44,7 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
     names = errors.estimators
     if not names:
         return None
-    level = "generation" if "generation" in outcome.result.predictions else BY_GPU
-    hues = _hues(outcome.result.predictions, level)
-    groups = _grouped(outcome.result.predictions, OURS, level, hues, outcome.columns)
+    hues, groups = _grouped(outcome.result.predictions, OURS, outcome.columns)
     by_gpu = _with_intervals(outcome, errors.lines[BY_GPU], BY_GPU, BY_CNN)
     by_cnn = _with_intervals(outcome, errors.lines[BY_CNN], BY_CNN, BY_GPU)
     drawn = names[: len(_COLOURS)]
@@ -69,7 +67,11 @@ def reported_errors(outcome: StudyOutcome, errors: CarriedErrors) -> dict[str, o
         by_cnn=_line_table(by_cnn, names),
         by_gpu=_line_table(by_gpu, names),
         metrics=_metrics(errors),
-        by_label=_label_tables(outcome, errors.others),
+        by_label=[
+            (label, _label_table(outcome, errors.others, label))
+            for label in FURTHER_LEVELS
+            if label in outcome.result.predictions
+        ],
         mean_coverage="-" if mean is None else f"{mean:.1f}",
         coverage=_coverage(outcome),
         platforms=[(name, _platform_tables(matrix)) for name, matrix in outcome.matrices.items()],
@@ -82,33 +84,30 @@ def member_points(few: StudyFront, row: FrontRow) -> list[plots.PointGroup]:
     column = Deliverable(row.method, row.constants).column if row.method != LAW else OURS
     if column not in few.result.estimators:
         return []
-    predictions = few.result.predictions
-    level = "generation" if "generation" in predictions else BY_GPU
-    return _grouped(predictions, column, level, _hues(predictions, level), {})
+    return _grouped(few.result.predictions, column, {})[1]
 
 
 def _grouped(
-    predictions: pd.DataFrame,
-    column: str,
-    level: str,
-    hues: Mapping[str, int],
-    features: Mapping[str, np.ndarray],
-) -> list[plots.PointGroup]:
-    """Held-out runs by a label, the most numerous first: small groups are drawn over them."""
-    groups = []
+    predictions: pd.DataFrame, column: str, features: Mapping[str, np.ndarray]
+) -> tuple[dict[str, int], list[plots.PointGroup]]:
+    """Hues, and held-out runs by generation, the most numerous first: small groups are drawn over them.
+
+    GPU groups take the place of generations that are not known.
+    """
+    level = "generation" if "generation" in predictions else BY_GPU
+    hues, groups = _hues(predictions, level), []
     for name, part in predictions.groupby(level, sort=True):
         rows = part["row"].to_numpy()
         values = {key: each[rows].tolist() for key, each in features.items()}
         times = (part[MEASURED].tolist(), part[column].tolist())
         groups.append(plots.PointGroup(str(name), *times, values, hues[str(name)]))
-    return sorted(groups, key=lambda group: -len(group.measured))
+    return hues, sorted(groups, key=lambda group: -len(group.measured))
 
 
 def _hues(predictions: pd.DataFrame, level: str) -> dict[str, int]:
-    """Return the hue of each generation, degrees, in the order of a legend.
+    """Return the hue of each label, degrees, in the order of a legend.
 
-    A ramp over the years for the vendor with most runs, then one for all others; GPU groups take the place of
-    generations that are not known.
+    A ramp over the years for the vendor with most runs, then one for all others.
     """
     dated = predictions.sort_values([*(["gpu_year"] if "gpu_year" in predictions else []), level])
     vendors = dated.get("vendor", pd.Series("", index=dated.index)).fillna("")
@@ -149,8 +148,8 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     return interval
 
 
-def _numbers(header: Sequence[str | TableColumn], rows: Sequence[Sequence[object]]) -> Table:
-    """A table of numbers whose first column is text."""
+def table_of_numbers(header: Sequence[str | TableColumn], rows: Sequence[Sequence[object]]) -> Table:
+    """Return a table whose first column is text; a title is that of a column of numbers."""
     return Table.of([TableColumn(str(header[0]), "long"), *header[1:]], rows, "number")
 
 
@@ -163,7 +162,7 @@ def _line_table(lines: Sequence[ErrorLine], names: Sequence[str]) -> Table:
         ]
         for line in lines
     ]
-    return _numbers(["", RUNS, *map(title_of, names)], rows)
+    return table_of_numbers(["", RUNS, *map(title_of, names)], rows)
 
 
 def _metrics(errors: CarriedErrors) -> Table:
@@ -187,16 +186,9 @@ def _figure(value: float, metric: str) -> str:
     return show_percent(value) if metric.endswith("_percent") else show_number(value)
 
 
-def _label_tables(outcome: StudyOutcome, compared: Sequence[str]) -> list[tuple[str, Table]]:
-    frame = outcome.errors
-    labels = [label for label in FURTHER_LEVELS if label in outcome.result.predictions]
-    return [
-        (label, _label_table(outcome, compared, label, frame[frame["level"] == label])) for label in labels
-    ]
-
-
-def _label_table(outcome: StudyOutcome, compared: Sequence[str], label: str, part: pd.DataFrame) -> Table:
+def _label_table(outcome: StudyOutcome, compared: Sequence[str], label: str) -> Table:
     """Errors per source, precision or batch: the mean of every estimator, and the interval of the formula."""
+    part = outcome.errors[outcome.errors["level"] == label]
     values = part.pivot(index="name", columns="estimator", values="mape_percent")
     counts = part.groupby("name")["n_rows"].first()
     interval = _interval_of(outcome, label, BY_GPU)
@@ -206,7 +198,7 @@ def _label_table(outcome: StudyOutcome, compared: Sequence[str], label: str, par
         ends = _range(low, high) if math.isfinite(low) else "one GPU group"
         others = [show_percent(values.loc[name, other]) for other in compared]
         rows.append([name, counts[name], show_percent(values.loc[name, OURS]), ends, *others])
-    return _numbers([label, RUNS, OURS, "90 % interval", *map(title_of, compared)], rows)
+    return table_of_numbers([label, RUNS, OURS, "90 % interval", *map(title_of, compared)], rows)
 
 
 def _range(low: float, high: float) -> str:
@@ -228,7 +220,7 @@ def _coverage(outcome: StudyOutcome) -> Table:
         [name, counts[name], "-" if percent is None else f"{percent:.0f}"]
         for name, percent in sorted(interval["coverage_by_group"].items(), key=lambda item: item[1] or 0)
     ]
-    return _numbers(["group", RUNS, "covered, %"], rows)
+    return table_of_numbers(["group", RUNS, "covered, %"], rows)
 
 
 def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:
@@ -244,7 +236,7 @@ def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:
         title = (
             "evolved formula, constants refitted on each" if estimator == OURS else title_of(str(estimator))
         )
-        tables.append((title, _numbers(["", *tests], rows)))
+        tables.append((title, table_of_numbers(["", *tests], rows)))
     return tables
 
 

@@ -17,18 +17,10 @@ from trainlaw.app.text.html import render, template_text
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Table, TableColumn, plain_text
 from trainlaw.datasets import TARGET
-from trainlaw.formulas import (
-    SCOPES,
-    Apply,
-    Elasticities,
-    Expression,
-    Formula,
-    Proof,
-    ScoredFormula,
-    complexity,
-)
+from trainlaw.formulas import SCOPES, Apply, Elasticities, Expression, Formula, ParetoFront
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
 from trainlaw.formulas.printers import mathml_expression, mathml_symbol
+from trainlaw.formulas.proofs.elasticities import Proof
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.error_table import BY_CNN, BY_GPU
 from trainlaw.validate.formula_errors import carried_errors
@@ -40,12 +32,14 @@ _LONG_TERM = 12  # nodes from which a maximum is written on several lines
 def report_html(outcome: StudyOutcome) -> str:
     """Return the whole report as one HTML text; every text of a user or a file is escaped."""
     formula, facts = outcome.formula, outcome.provenance
-    subtitle = _subtitle(outcome)
-    errors = carried_errors(formula)
+    errors, runs, target = carried_errors(formula), outcome.result.predictions, formula.target
+    subject = "Time of a CNN training iteration" if target == TARGET else target.meaning.capitalize()
     return render(
         "report.html",
-        title=f"{_subject(outcome)}: {facts.get('table', 'study')}",
-        subtitle=subtitle,
+        title=f"{subject}: {facts.get('table', 'study')}",
+        subtitle=f"{len(runs):,} held-out runs, {runs[BY_GPU].nunique()} GPU groups, "
+        f"{runs[BY_CNN].nunique()} architectures; "
+        f"seed {facts.get('seed')}, trainlaw {facts.get('trainlaw_version')}",
         version=facts.get("trainlaw_version", ""),
         style=template_text("report.css"),
         verdict=outcome.verdict,
@@ -54,30 +48,16 @@ def report_html(outcome: StudyOutcome) -> str:
         held_out=errors.held_out,
         story=story_of(outcome.result, errors),
         formula=equation_text(formula),
-        target=mathml_symbol(formula.target.symbol),
+        target=mathml_symbol(target.symbol),
         equation=_equation(formula),
         terms=_terms(outcome),
         symbols=_symbols(outcome),
         errors=reported_errors(outcome, errors),
         properties=_properties(formula),
         few=_few(outcome),
-        front=_front(outcome) if len(outcome.front) > 1 else None,
+        front=_front(outcome.front) if len(outcome.front) > 1 else None,
         folds=_folds(outcome),
         provenance=_provenance(outcome),
-    )
-
-
-def _subject(outcome: StudyOutcome) -> str:
-    target = outcome.formula.target
-    return "Time of a CNN training iteration" if target == TARGET else target.meaning.capitalize()
-
-
-def _subtitle(outcome: StudyOutcome) -> str:
-    runs, facts = outcome.result.predictions, outcome.provenance
-    return (
-        f"{len(runs):,} held-out runs, {runs[BY_GPU].nunique()} GPU groups, "
-        f"{runs[BY_CNN].nunique()} architectures; "
-        f"seed {facts.get('seed')}, trainlaw {facts.get('trainlaw_version')}"
     )
 
 
@@ -122,17 +102,13 @@ def _symbols(outcome: StudyOutcome) -> Table:
         [spec.name, spec.unit, spec.meaning, *map(show_number, outcome.formula.ranges[spec.name])]
         for spec in outcome.formula.used_features
     ]
-    names = [TableColumn("symbol", "symbol"), TableColumn("unit", "symbol"), TableColumn("meaning", "long")]
+    names = [TableColumn("symbol", "symbol"), TableColumn("unit"), TableColumn("meaning", "long")]
     return Table.of([*names, "training minimum", "maximum"], rows, "number")
 
 
-def _front(outcome: StudyOutcome) -> tuple[str, Table]:
-    """Return the Pareto front of a search, as a drawing and as a table."""
-    size = complexity(outcome.formula.expression)
-    chosen = ScoredFormula(outcome.formula, outcome.training_loss, size)
-    rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in outcome.front]
-    table = Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
-    return plots.pareto_front([*outcome.front], chosen), table
+def _front(front: ParetoFront) -> Table:
+    rows = [[item.complexity, show_number(item.loss), item.formula.text()] for item in front]
+    return Table.of(["complexity", "loss", TableColumn("formula", "formula")], rows, "number")
 
 
 def _few(outcome: StudyOutcome) -> dict[str, object] | None:

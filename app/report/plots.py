@@ -1,13 +1,11 @@
-"""The drawings of the report: predicted against measured, residuals, errors by name, Pareto front."""
+"""The drawings of the report: predicted against measured, residuals, errors by name."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_number, show_percent, show_seconds
-from trainlaw.formulas import ScoredFormula
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.formula_errors import ErrorLine
 
@@ -16,8 +14,6 @@ _LABEL = 22  # characters of a label to the left of an axis
 _NEAR = 5.0  # user units between dots that do not hide each other
 _ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
 _COMPARED = "Predicted against measured iteration time of held-out runs"
-_LEAST_LOSS = 1e-9  # end of a logarithmic axis where a formula is exact
-_LEAST_SHARE = 1e-3  # of the largest loss: better ones are drawn at the end of the axis
 
 
 @dataclass(frozen=True)
@@ -87,10 +83,11 @@ def _grid(
     """Lines and texts at the same times, in s, on both axes."""
     parts = []
     for tick in ticks:
+        shown = show_seconds(tick) if tick else "0"
         parts.append(svg.line(across(tick), up.start, across(tick), up.end, "grid"))
-        parts.append(svg.text(across(tick), up.start + 14, show_seconds(tick), "middle", "tick"))
+        parts.append(svg.text(across(tick), up.start + 14, shown, "middle", "tick"))
         parts.append(svg.line(across.start, up(tick), across.end, up(tick), "grid"))
-        parts.append(svg.text(across.start - 4, up(tick) + 3.5, show_seconds(tick), "end", "tick"))
+        parts.append(svg.text(across.start - 4, up(tick) + 3.5, shown, "end", "tick"))
     return parts
 
 
@@ -180,33 +177,3 @@ def _ratio_line(across: svg.LogAxis, up: svg.LogAxis, ratio: float) -> str:
     kind = "diagonal" if ratio == 1 else "grid"
     tick = svg.text(44, up(ratio) + 3.5, f"{ratio:g}", "end", "tick") if ratio not in (0.8, 1.25) else ""
     return svg.line(48, up(ratio), across.end, up(ratio), kind) + tick
-
-
-def pareto_front(members: Sequence[ScoredFormula], chosen: ScoredFormula) -> str:
-    """Return the front as SVG: loss on training rows against complexity (nodes weighted by cost).
-
-    members : at least one, complexity rising; losses at least 0, those near it drawn at the lower end.
-    chosen : the final formula, which need not be on the front.
-    """
-    points = [*members, chosen]
-    across = svg.LinearAxis(0, max(point.complexity for point in points) * 1.05 + 1, 60, 390)
-    worst = max(_LEAST_LOSS, *(point.loss for point in points))
-    best = max(worst * _LEAST_SHARE, min(point.loss for point in points))
-    up = svg.LogAxis(best / 1.2, worst * 1.2, 228, 10)
-    parts = [svg.text(across(tick), 243, f"{tick:g}", "middle", "tick") for tick in across.ticks()]
-    for tick in up.ticks((1.0, 2.0, 5.0)):
-        parts.append(svg.line(60, up(tick), 390, up(tick), "grid"))
-        parts.append(svg.text(56, up(tick) + 3.5, show_number(tick), "end", "tick"))
-    for left, right in pairwise(members):
-        corner = (across(right.complexity), up(left.loss))
-        parts.append(svg.line(across(left.complexity), up(left.loss), *corner, "step"))
-        parts.append(svg.line(*corner, across(right.complexity), up(right.loss), "step"))
-    for point in points:
-        hint = f"complexity {point.complexity:g}, loss {show_number(point.loss)}: {point.formula.text()}"
-        kind, radius = ("chosen", 5.0) if point is chosen else ("member", 3.2)
-        parts.append(svg.circle(across(point.complexity), up(point.loss), radius, kind, hint))
-    parts.append(svg.text(225, 262, "complexity of the formula", "middle"))
-    parts.append(
-        f'<g transform="rotate(-90 11 120)">{svg.text(11, 120, "loss on training rows", "middle")}</g>'
-    )
-    return svg.drawing(270, parts, "Pareto front: loss against complexity")

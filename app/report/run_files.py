@@ -1,4 +1,4 @@
-"""The files of a run folder."""
+"""The files of a run folder, and of a calibrated formula: a run folder without the report of a study."""
 
 import hashlib
 import json
@@ -13,14 +13,20 @@ from pathlib import Path
 import pandas as pd
 from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.calibration import CalibratedLaw
 from trainlaw.app.models.front import LAW, front_csv
-from trainlaw.app.models.scopes import takes_runs
+from trainlaw.app.models.scopes import formula_rows, takes_runs
+from trainlaw.app.page.html import page_html
 from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import LIBRARIES, PATHS, definition_text
 from trainlaw.app.studies.result import StudyOutcome
 from trainlaw.app.text.tables import Table
 from trainlaw.app.workbook.book import workbook_bytes
-from trainlaw.formulas import save_formula
+from trainlaw.datasets import RunTable
+from trainlaw.formulas import Formula, save_formula
+
+# Columns of calibration.csv, next to the times.
+_CALIBRATED = ("gpu", "cnn", "input_size_px", "batch_per_gpu", "precision")
 
 
 def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[str, object]) -> None:
@@ -53,14 +59,22 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
         "sha256": written,
         "this_run": {
             **circumstances,
-            "written": datetime.now(UTC).isoformat(timespec="seconds"),
+            "written": _now(),
             "python": platform.python_version(),
             "platform": platform.platform(),
             "libraries": {name: version(name) for name in (*LIBRARIES, "xlsxwriter")},
         },
     }
-    text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
+    _write_provenance(folder, provenance)
+
+
+def _write_provenance(folder: Path, facts: Mapping[str, object]) -> None:
+    text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "provenance.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _write_front(folder: Path, outcome: StudyOutcome) -> None:
@@ -90,3 +104,35 @@ def _seen_from(folder: Path, definition: StudyDefinition) -> StudyDefinition:
 def _write_frame(path: Path, frame: pd.DataFrame) -> None:
     rows = frame.astype(object).to_numpy().tolist()
     path.write_text(Table.of(map(str, frame.columns), rows).csv(), encoding="utf-8")
+
+
+def write_calibration_files(
+    law: CalibratedLaw, given: Formula, runs: RunTable, folder: Path, circumstances: Mapping[str, object]
+) -> None:
+    """Write the files of a calibrated formula into `folder`.
+
+    given : the formula before the calibration. runs : those that calibrated it. circumstances : facts of the
+    command.
+    """
+    save_formula(law.formula, folder / "formula.json")
+    if takes_runs(law.formula):
+        (folder / "formula.xlsx").write_bytes(workbook_bytes(law.formula))
+        (folder / "page.html").write_text(page_html(law.formula), encoding="utf-8")
+    (folder / "calibration.csv").write_text(_runs_csv(law, given, runs), encoding="utf-8")
+    facts = {
+        **law.formula.provenance,
+        **circumstances,
+        "warnings": list(law.warnings),
+        "written": _now(),
+        "trainlaw_version_of_calibration": version("trainlaw"),
+    }
+    _write_provenance(folder, facts)
+
+
+def _runs_csv(law: CalibratedLaw, given: Formula, runs: RunTable) -> str:
+    before, after = (formula_rows(one, runs).predict(one).tolist() for one in (given, law.formula))
+    cells = runs.frame[list(_CALIBRATED)].itertuples(index=False, name=None)
+    rows = [
+        [*cell, *numbers] for cell, *numbers in zip(cells, runs.seconds.tolist(), before, after, strict=True)
+    ]
+    return Table.of([*_CALIBRATED, "measured_s", "before_s", "after_s"], rows).csv()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from trainlaw.app.models.stated_error import evolution_sentence
+from trainlaw.app.report.errors import table_of_numbers
 from trainlaw.app.studies.verdict import lead_sentence
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import RUNS, Table, TableColumn
@@ -62,25 +63,13 @@ def _class_table(lines: Sequence[ErrorLine]) -> Table:
             line.rows,
             len(line.members),
             show_percent(line.errors[OURS]),
-            *([_spread(line.seeds)] if several else []),
+            *([f"{min(line.seeds):.1f} to {max(line.seeds):.1f}" if line.seeds else "-"] if several else []),
             *_best_of(line, baselines),
         ]
         for line in lines
     ]
     seeds = ["seeds, %"] if several else []
-    header: list[str | TableColumn] = [
-        TableColumn("", "long"),
-        RUNS,
-        "GPU groups",
-        "this formula, %",
-        *seeds,
-        *_BEST_THERE,
-    ]
-    return Table.of(header, rows, "number")
-
-
-def _spread(seeds: Sequence[float]) -> str:
-    return f"{min(seeds):.1f} to {max(seeds):.1f}" if seeds else "-"
+    return table_of_numbers(["", RUNS, "GPU groups", "this formula, %", *seeds, *_BEST_THERE], rows)
 
 
 def _best_of(line: ErrorLine, baselines: Sequence[str]) -> tuple[str, str]:
@@ -107,14 +96,7 @@ def _worst_table(errors: CarriedErrors, level: str, bias: Mapping[str, float]) -
         ]
         for line in worst
     ]
-    header: list[str | TableColumn] = [
-        TableColumn("", "long"),
-        RUNS,
-        "error, %",
-        "predicted / measured",
-        *_BEST_THERE,
-    ]
-    return Table.of(header, rows, "number")
+    return table_of_numbers(["", RUNS, "error, %", "predicted / measured", *_BEST_THERE], rows)
 
 
 def _bias_by(result: StudyResult, level: str) -> dict[str, float]:

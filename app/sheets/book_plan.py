@@ -62,11 +62,9 @@ class SheetPlan:
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
     per cell. open_lists : cells that take other values, too. limits : of the number that a cell takes:
     "integer" or "decimal", least and most. expected : the cell text when there is no warning. frozen : rows
-    and columns that stay in view. head_row : the first row that is printed on every page. many_pages :
-    whether columns may spread over several pages. printed_rows : how many rows print, on one page; 0 for
-    none, None for all. shared : first and last row by column, whose formulas differ by the row only and name
-    no other sheet. bars : first and last row by column, whose shares are
-    shown as bars. hidden_columns : first and last column that are collapsed.
+    and columns that stay in view. printed_rows : how many rows print, on one page. shared : first and last
+    row by column, whose formulas differ by the row only and name no other sheet. bars : first and last row by
+    column, whose shares are shown as bars. hidden_columns : first and last column that are collapsed.
     """
 
     name: str
@@ -81,9 +79,7 @@ class SheetPlan:
     bars: dict[int, tuple[int, int]] = field(default_factory=dict)
     charts: list[Chart] = field(default_factory=list)
     frozen: tuple[int, int] = (0, 0)
-    head_row: int = 0
-    many_pages: bool = False
-    printed_rows: int | None = None
+    printed_rows: int = 0
     hidden_columns: tuple[int, int] | None = None
 
 

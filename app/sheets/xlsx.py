@@ -21,7 +21,7 @@ _OPTIONS = {
     "strings_to_urls": False,
     "strings_to_numbers": False,
 }
-_A3, _A4 = 8, 9  # paper sizes by the numbers of the file format
+_A4 = 9  # the paper size by its number in the file format
 _TEXTS = "xl/sharedStrings.xml"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that ZIP can store: equal plans give equal bytes
 
@@ -107,6 +107,8 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
         sheet.set_column(*plan.hidden_columns, 12, None, {"level": 1, "hidden": True})
     for chart in plan.charts:
         _draw(book, sheet, plan.name, chart)
+    sheet.hide_gridlines(2)
+    sheet.freeze_panes(*plan.frozen)
     _set_up_print(sheet, plan)
 
 
@@ -170,31 +172,14 @@ def _draw(book: Workbook, sheet: Worksheet, name: str, plan: Chart) -> None:
     sheet.insert_chart(plan.row, plan.column, chart, {"description": plan.title})
 
 
-def _print_first(sheet: Worksheet, plan: SheetPlan, rows: int) -> None:
+def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
     """Print the first rows on one page; none where there are to be none, since an empty cell has no page."""
-    shown = plan.hidden_columns[0] if plan.hidden_columns else 1 + max(column for _, column in plan.cells)
-    empty = (0, 1 + max(column for _, column in plan.cells)) * 2
-    sheet.print_area(*((0, 0, rows - 1, shown - 1) if rows else empty))
+    columns = 1 + max(column for _, column in plan.cells)
+    shown = plan.hidden_columns[0] if plan.hidden_columns else columns
+    empty = (0, columns) * 2
+    sheet.print_area(*((0, 0, plan.printed_rows - 1, shown - 1) if plan.printed_rows else empty))
+    sheet.set_landscape()
     sheet.set_paper(_A4)
     sheet.fit_to_pages(1, 1)
-
-
-def _set_up_print(sheet: Worksheet, plan: SheetPlan) -> None:
-    sheet.hide_gridlines(2)
-    sheet.set_landscape()
-    sheet.set_paper(_A3 if plan.many_pages else _A4)
-    if plan.printed_rows is not None:
-        _print_first(sheet, plan, plan.printed_rows)
-    elif plan.many_pages:
-        sheet.set_print_scale(50)
-    else:
-        sheet.fit_to_pages(1, 0)
     sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
     sheet.set_footer(f"&L{plan.name}&RPage &P of &N")
-    rows, columns = plan.frozen
-    if rows or columns:
-        sheet.freeze_panes(rows, columns)
-    if columns and plan.many_pages:
-        sheet.repeat_columns(0, columns - 1)
-    if rows:
-        sheet.repeat_rows(plan.head_row, rows - 1)

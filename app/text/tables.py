@@ -199,15 +199,15 @@ def fitted_lines(text: str, width: int | None = None) -> str:
     lines: list[str] = []
     for line in text.split("\n"):
         indent = " " * (len(line) - len(line.lstrip()))
-        wrap = textwrap.TextWrapper(
-            most,
-            initial_indent=indent,
-            subsequent_indent=indent + "    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        lines += [line] if len(line) <= most else wrap.wrap(line.strip())
+        lines += [line] if len(line) <= most else _words(line.strip(), most, indent, indent + "    ")
     return "\n".join(lines)
+
+
+def _words(text: str, width: int, first: str, others: str) -> list[str]:
+    """Lines of whole words; first, others : what begins them."""
+    wrapper = textwrap.TextWrapper(width, initial_indent=first, subsequent_indent=others)
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return wrapper.wrap(text)
 
 
 _LATEX = str.maketrans(
@@ -248,14 +248,7 @@ def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "
     """
     # Between the words of a name no line ends.
     text = ", ".join(item.replace(" ", "\0") for item in items)
-    wrapper = textwrap.TextWrapper(
-        width or terminal_width(),
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return wrapper.fill(text).replace("\0", " ")
+    return "\n".join(_words(text, width or terminal_width(), indent, indent)).replace("\0", " ")
 
 
 def terminal_width() -> int:

@@ -1,7 +1,6 @@
 """The workbook: one file that predicts without Python, in which every number can be traced and changed."""
 
-from trainlaw.app.models.multi_gpu import with_built_in_single_gpu_formula
-from trainlaw.app.models.scopes import Inputs, chosen_output
+from trainlaw.app.models.multi_gpu import formula_of_choices
 from trainlaw.app.sheets.book_plan import BookPlan
 from trainlaw.app.sheets.xlsx import xlsx_bytes
 from trainlaw.app.workbook.errors_sheet import write_errors
@@ -16,19 +15,11 @@ from trainlaw.formulas import Formula
 
 
 def workbook_plan(formula: Formula) -> BookPlan:
-    """Return all sheets of the workbook of a formula, by its scope.
+    """Return the nine sheets of a formula of whole iterations, or of forward passes.
 
     Raises InputError where the scope has no workbook, or a feature does not follow from GPU, CNN and inputs.
     """
-    return chosen_output(formula, "workbook", _WORKBOOKS)
-
-
-def _run_plan(formula: Formula) -> BookPlan:
-    """Return the nine sheets of a formula of whole iterations, or of forward passes.
-
-    One that needs the time on one GPU has the built-in formula in its place.
-    """
-    model = workbook_model(with_built_in_single_gpu_formula(formula))
+    model = workbook_model(formula_of_choices(formula, "workbook"))
     version = formula.provenance.get("trainlaw_version", "")
     book = BookPlan("Time and cost of training a CNN", f"trainlaw {version}")
     prediction = new_prediction(book, model)
@@ -43,14 +34,9 @@ def _run_plan(formula: Formula) -> BookPlan:
     return book
 
 
-# A formula of single layers or of a user's own features has no workbook: its inputs are no choices of a list.
-_WORKBOOKS = {Inputs.RUN: _run_plan}
-
-
 def workbook_bytes(formula: Formula) -> bytes:
     """Return the workbook of a formula as the bytes of an .xlsx file; the same formula gives the same bytes.
 
     Raises InputError where a feature of the formula cannot be computed from GPU, CNN and inputs.
     """
-    plan = workbook_plan(formula)
-    return xlsx_bytes(plan)
+    return xlsx_bytes(workbook_plan(formula))

@@ -156,7 +156,7 @@ class CellTable:
             if "!" not in item.template:
                 sheet.plan.shared[number] = (self.top, self.top + len(item.values) - 1)
         sheet.plan.heights[self.top - 2] = 45
-        sheet.plan.frozen, sheet.plan.head_row, sheet.plan.many_pages = (self.top, 1), self.top - 2, True
+        sheet.plan.frozen = (self.top, 1)
         return sheet
 
     def order(self) -> np.ndarray:

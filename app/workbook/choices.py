@@ -8,7 +8,7 @@ from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.book_plan import SheetWriter
 from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, has_all, offered
 from trainlaw.app.workbook.model import FIRST, PREFIX, TABLES, Model, cell_name, fact, is_listed, of_instance
-from trainlaw.app.workbook.notes_sheet import ANY_OTHER, IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.notes_sheet import IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
 from trainlaw.app.workbook.spellings import said_count
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
@@ -49,10 +49,7 @@ NEEDED_BY = {
     "stack_choice": {"is_stack_channels_last", "is_stack_fused"},
     "host_launch_us": {"stated_launch_s"},
 }
-
-
 #: Cell formulas of what a GPU may lack: `LACKS` of `lookup_sheets.py`.
-_OF_THIS_GPU = "choose one that this GPU has, from the list"
 ASKED_LINK = 'IF(tl_n_gpus>tl_n_nodes,tl_link,"none")'
 ASKED_TUNED = 'IF(tl_is_tuned=1,"tuned","none")'
 
@@ -131,8 +128,7 @@ def rare_choices(model: Model) -> list[Choice]:
     """Return the yellow cells that few predictions change, and that the formula needs."""
     used = set(model.base_columns)
     several = [] if model.is_forward else _several_gpu_choices()
-    rows = [*several, *_software_choices(model), *_group_choices(model)]
-    rows.append(_choice("order", ORDERS[0]))
+    rows = [*several, *_software_choices(model), _choice("order", ORDERS[0])]
     return [row for row in rows if row.name not in NEEDED_BY or used & NEEDED_BY[row.name]]
 
 
@@ -197,14 +193,3 @@ def _software_choices(model: Model) -> list[Choice]:
         _possible(_choice("is_tuned", 0.0), ASKED_TUNED, "enter 0, or 1 for a GPU of NVIDIA"),
         _or_empty(_choice("host_launch_us", math.nan)),
     ]
-
-
-def _group_choices(model: Model) -> list[Choice]:
-    """Return a choice per key of grouped constants, with the default for groups that are not listed."""
-    found: dict[str, Choice] = {}
-    for constant in model.formula.grouped:
-        listed = cell_name(f"options_group_{constant.name}").removeprefix(PREFIX)
-        name, note = f"label_{constant.key}", "selects constants of sheet Notes"
-        choice = Choice(name, constant.key, ANY_OTHER, note, "TRUE", "", listed=listed)
-        found.setdefault(constant.key, choice)
-    return list(found.values())

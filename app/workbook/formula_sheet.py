@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
@@ -23,7 +22,6 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_name,
     cell_names,
-    exchange_cell,
     fact,
     kind_of,
     new_sheet,
@@ -33,12 +31,13 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.notes_sheet import YES
 from trainlaw.app.workbook.sentences import Said, write_sentences
 from trainlaw.datasets import FEATURES
+from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas.printers import excel_expression, split_for_excel
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]
-UNKNOWN = "not known"
 BY_SCALING = "by the scaling formula (trainlaw show multi); other algorithms: textbook"
 _OF_TEXTS = ("unit", "meaning", "occurs in")
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
@@ -77,7 +76,7 @@ def _terms(sheet: SheetWriter, model: Model, steps: int, counts: list[str]) -> i
     first = 3
     for row, (part, value) in enumerate(zip(model.parts, model.term_seconds, strict=True), start=first):
         sheet.wrapped_text(row, 0, model.readable(part.expression), _WIDTHS[0])
-        sheet.formula(row, 1, f'IFERROR({helpers.counted(part)},"{UNKNOWN}")', value, "seconds")
+        sheet.formula(row, 1, f'IFERROR({helpers.counted(part)},"{NOT_KNOWN}")', value, "seconds")
         _share(sheet, row, value / model.seconds)
         sheet.text(row, 3, _description(model.formula, part.expression), "unit")
     last = first + len(model.parts) - 1
@@ -97,7 +96,7 @@ class _Helpers:
     def __init__(self, model: Model) -> None:
         self.lines: list[tuple[str, str, float]] = []
         self.names = cell_names({*model.features, *model.numbers})
-        self.known = {name: np.array([value]) for name, value in model.values.items()}
+        self.known = model.known
         self.sides: dict[Expression, str] = {}
 
     def counted(self, part: Part) -> str:
@@ -145,7 +144,7 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
     kind = "forward pass" if model.is_forward else "iteration on one GPU"
     sheet.text(row + 1, 0, f"time of one {kind}, the sum of the terms", "section")
     total = f"SUM(B{first + 1}:B{row})"
-    sheet.formula(row + 1, 1, f'IF({defined},{total},"{UNKNOWN}")', model.seconds, "result")
+    sheet.formula(row + 1, 1, f'IF({defined},{total},"{NOT_KNOWN}")', model.seconds, "result")
     sheet.text(row + 1, 2, "s", "unit")
     sheet.define("tl_single_s", row + 1, 1)
     alone = f'IF(AND(tl_own_runs="{YES}",ISNUMBER(tl_single_s)),tl_single_s*tl_own_factor,tl_single_s)'
@@ -156,22 +155,22 @@ def _totals(sheet: SheetWriter, model: Model, row: int, defined: str, first: int
 
 def _exchange(sheet: SheetWriter, model: Model, row: int) -> None:
     """Write what several GPUs add, and three rows below whether the scaling formula gives it."""
-    title, exchange = "what several GPUs add: the exchange of gradients", exchange_cell(model)
-    shown = f'IFERROR({exchange},"{UNKNOWN}")'
+    title = "what several GPUs add: the exchange of gradients"
+    added = excel_expression(model.added, {**model.cells, SINGLE_GPU_TIME: "tl_alone_s"})
+    shown = f'IFERROR(IF(tl_n_gpus=1,0,{added}),"{NOT_KNOWN}")'
     sheet.line(row, title, 0.0, "seconds", formula=shown, name="tl_all_reduce_s")
     _share(sheet, row, 0.0)
     by = "included in the terms" if model.scaling is None else BY_SCALING
     sheet.text(row, 3, by, "unit")
     is_scaled = float(not model.is_forward and covers_algorithm(model.scaling, FIRST.algorithm))
-    covered = "0" if model.is_forward else f'IFERROR({option("algorithm", "scaled")},"{UNKNOWN}")'
+    covered = "0" if model.is_forward else f'IFERROR({option("algorithm", "scaled")},"{NOT_KNOWN}")'
     title = "1: the scaling formula covers the algorithm; 0: textbook"
     sheet.line(row + 3, title, is_scaled, formula=covered, name="tl_is_scaled")
 
 
 def _description(formula: Formula, term: Expression) -> str:
     known = [spec for spec in formula.features if spec.name in variables(term)]
-    inner = {item.name for item in formula.grouped} | {spec.name for spec in known}
-    if not known or not set(variables(term)) - inner:
+    if not known or len(known) == len(variables(term)):
         return "fixed time" if not known else ", ".join(spec.meaning for spec in known)
     timed = [spec for spec in known if spec.unit == formula.target.unit] or known
     return "; ".join(spec.meaning for spec in timed)
@@ -180,20 +179,10 @@ def _description(formula: Formula, term: Expression) -> str:
 def _constants(sheet: SheetWriter, model: Model, row: int) -> None:
     sheet.text(row, 0, "Constants (change the yellow cells)", "section")
     sheet.heads(row + 1, ["name", "value", "unit", "occurs in"], _OF_TEXTS)
-    units = {constant.name: unit_text(constant.unit) for constant in model.constants}
-    for line, (name, value) in enumerate(model.numbers.items(), start=row + 2):
-        inside = [str(n) for n, term in enumerate(model.terms, start=1) if name in variables(term)]
-        text, style = ("", "constant") if name in units else (_group_constant(model.formula, name), "general")
-        unit = units.get(name, "by group: sheet Notes")
-        sheet.line(line, name, value, style, formula=text, unit=unit, name=cell_name(name))
+    for line, (name, value, unit) in enumerate(model.constants, start=row + 2):
+        inside = [str(n) for n, part in enumerate(model.parts, start=1) if name in part.features]
+        sheet.line(line, name, value, "constant", unit=unit_text(unit), name=cell_name(name))
         sheet.text(line, 3, f"term {', '.join(inside)}", "unit")
-
-
-def _group_constant(formula: Formula, name: str) -> str:
-    """Return the cell formula of a grouped constant, with the default for an unlisted group."""
-    key = next(item.key for item in formula.grouped if item.name == name)
-    of, group = cell_name(f"options_of_{name}"), cell_name(f"options_group_{name}")
-    return f"IFERROR(INDEX({of},MATCH({cell_name(f'label_{key}')},{group},0)),INDEX({of},1))"
 
 
 def unit_text(unit: object) -> str:
@@ -211,7 +200,7 @@ def _symbols(sheet: SheetWriter, model: Model, row: int) -> str:
     for line, (name, form) in enumerate(model.features.items(), start=first):
         spec = FEATURES[name].spec
         style, value = "seconds" if str(spec.unit) == "s" else "amount", model.values[name]
-        text = f'IFERROR({split_for_excel(form, names, str).formula},"{UNKNOWN}")'
+        text = f'IFERROR({split_for_excel(form, names, str).formula},"{NOT_KNOWN}")'
         cell = "" if name in model.base_columns else cell_name(name)
         title, unit = f"{name} ({spec.symbol})", unit_text(spec.unit)
         sheet.line(line, title, value, style, formula=text, unit=unit, name=cell)
@@ -297,5 +286,5 @@ def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:
 def _look_up(kind: str, column: str) -> str:
     """Return the cell formula of the chosen row of a table; column : cell formula of a column's name."""
     found = fact(kind, column, "" if kind in ("gpu", "cnn") else f"tl_{kind}_used")
-    unknown = "1" if column == f'"{PEER}"' else f'"{UNKNOWN}"'
+    unknown = "1" if column == f'"{PEER}"' else f'"{NOT_KNOWN}"'
     return f'IF({found}="",{unknown},{found})'

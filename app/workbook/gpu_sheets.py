@@ -196,19 +196,10 @@ def _add_features(table: CellTable, model: Model) -> None:
 
 def _add_exchange(table: CellTable, model: Model) -> None:
     """Add the time that several GPUs add to the time on one, and the whole time."""
-    single, added = table.numbers(SINGLE_GPU_TIME), "0"
-    values = np.zeros(table.known)
-    if model.scaling is not None:
-        table.add_expression("textbook_s", model.all_reduce)
-        table.add_expression("scaled_s", model.scaled)
-        scaled = f"MAX({{@scaled_s}}-{{@{SINGLE_GPU_TIME}}},0)"
-        added = f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,{scaled},{{@textbook_s}}))"
-    values = np.where(np.isfinite(single), values, math.nan)
-    text = f'IF(ISNUMBER({{@{SINGLE_GPU_TIME}}}),IFERROR({added},""),"")'
-    table.add("added_s", text, values)
-    both = f"{{@{SINGLE_GPU_TIME}}},{{@added_s}}"
-    usable = f'AND(tl_entries="{ENTRIES}",COUNT({both})=2)'
-    table.add("time_s", f'IF({usable},SUM({both}),"")', single + values)
+    table.add_expression("added_s", model.added, where="known")
+    single, added = f"{{@{SINGLE_GPU_TIME}}}", "IF(tl_n_gpus=1,0,{@added_s})"
+    usable = f'AND(tl_entries="{ENTRIES}",ISNUMBER({single}),ISNUMBER({added}))'
+    table.add("time_s", f'IF({usable},{single}+{added},"")', table.numbers(SINGLE_GPU_TIME))
 
 
 def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:

@@ -1,7 +1,7 @@
 """The formula of a workbook, over specifications of GPU and CNN and the user's choices."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,10 +13,10 @@ from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.lookup_tables import precision_rows
-from trainlaw.app.models.multi_gpu import EXCHANGE
+from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.models.terms import NamedConstant, Part, parts_of, with_named_constants
+from trainlaw.app.models.terms import NamedConstant, Part, part_values, parts_of, with_named_constants
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration
@@ -27,10 +27,8 @@ from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
 from trainlaw.formulas import (
-    DIMENSIONLESS,
     Constant,
     Expression,
-    FeatureSpec,
     Formula,
     InputError,
     evaluate,
@@ -38,7 +36,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.printers import excel_expression, split_for_excel
+from trainlaw.formulas.printers import excel_expression
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import intervals_of
 
@@ -97,10 +95,9 @@ ROUNDS = "exchange_rounds"
 class Model:
     """A formula as the workbook computes it.
 
-    expression : over features, grouped constants and `constants`, which replace its numbers. parts : its
-    terms, those inside maxima one by one. features : each over base columns. all_reduce : what several GPUs
-    add by the textbook, over base columns, 0 where the formula covers several GPUs. values : of all these
-    names for the first choice, in their units.
+    expression : over features and `constants`, which replace its numbers. parts : its terms, those inside
+    maxima one by one. features : each over base columns. values : of all these names for the first choice,
+    in their units.
     """
 
     formula: Formula
@@ -108,7 +105,6 @@ class Model:
     constants: tuple[NamedConstant, ...]
     parts: tuple[Part, ...]
     features: Mapping[str, Expression]
-    all_reduce: Expression
 
     @property
     def is_forward(self) -> bool:
@@ -131,27 +127,19 @@ class Model:
         return first_choice(is_forward=self.is_forward)
 
     @cached_property
-    def terms(self) -> tuple[Expression, ...]:
-        """The terms as they stand, inside or outside a maximum."""
-        return tuple(part.expression for part in self.parts)
-
-    @cached_property
     def scaling(self) -> Formula | None:
         """The built-in formula for several GPUs; None where the formula itself covers them."""
         return None if handling(self.formula).covers_multi_gpu else formula_named(SCALING_FORMULA)
 
     @cached_property
-    def scaled(self) -> Expression:
-        """The time on several GPUs by the scaling formula, over base columns and `SINGLE_GPU_TIME`."""
-        if self.scaling is None:
-            return Constant(0.0)
-        names = [spec.name for spec in self.scaling.used_features if spec.name != SINGLE_GPU_TIME]
-        return substitute(self.scaling.ungrouped, {name: feature_expression(name) for name in names})
+    def added(self) -> Expression:
+        """The time that several GPUs add to that on one, over base columns and `SINGLE_GPU_TIME`."""
+        return Constant(0.0) if self.scaling is None else added_time()
 
     @cached_property
     def base_columns(self) -> tuple[str, ...]:
         """The base columns behind features, several GPUs and memory, sorted."""
-        parts = (*self.features.values(), self.all_reduce, self.scaled, *needed_memory(self.formula))
+        parts = (*self.features.values(), self.added, *needed_memory(self.formula))
         return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
@@ -171,9 +159,8 @@ class Model:
 
     @cached_property
     def numbers(self) -> dict[str, float]:
-        """The values of constants and grouped constants: the default of the latter."""
-        grouped = {item.name: item.default for item in self.formula.grouped}
-        return {constant.name: constant.value for constant in self.constants} | grouped
+        """The values of the constants."""
+        return {constant.name: constant.value for constant in self.constants}
 
     @cached_property
     def values(self) -> dict[str, float]:
@@ -186,24 +173,29 @@ class Model:
         return base | features | self.numbers
 
     @cached_property
+    def known(self) -> dict[str, np.ndarray]:
+        """The values as columns of one row."""
+        return {name: np.array([value]) for name, value in self.values.items()}
+
+    @cached_property
     def term_seconds(self) -> list[float]:
         """The terms as they count for the first choice, in seconds: 0 where another side is larger."""
-
-        def value(expression: Expression) -> float:
-            return float(values_of(expression, known)[0])
-
-        known = {name: np.array([value]) for name, value in self.values.items()}
-        found: list[float] = []
-        for part in self.parts:
-            sides = [(value(side), value(rest), larger) for side, rest, larger in part.against]
-            counts = all(side > rest if larger else side >= rest for side, rest, larger in sides)
-            found.append(value(part.expression) if counts else 0.0)
-        return found
+        seconds: list[float] = part_values(self.formula, self.known)[:, 0].tolist()
+        return seconds
 
     @property
     def seconds(self) -> float:
         """The time of an iteration for the first choice, in seconds."""
         return float(sum(self.term_seconds))
+
+    @cached_property
+    def interval_factor(self) -> float:
+        """The factor of its interval, 0 without one."""
+        run = self.first_choice
+        gpu, cnn = run.facts.gpus.find(FIRST.gpu), run.facts.cnns[0]
+        factor = intervals_of(self.formula).factor(self.first_precision, gpu.generation)
+        host = values_of(host_factor(self.formula, self.expression), self.known)
+        return float(np.nan_to_num(widened(self.formula, factor, cnn.cnn_base, float(host[0]))))
 
     def readable(self, term: Expression) -> str:
         """Return a term with its numbers, to three digits."""
@@ -232,16 +224,6 @@ def first_choice(*, is_forward: bool = False) -> RunTable:
         timed_parts=FORWARD if is_forward else "forward+backward+optimizer",
         precision=PRECISION_OF_PASSES if is_forward else FIRST.precision,
     )
-
-
-def first_interval_factor(model: "Model") -> float:
-    """Return the factor of the interval that the workbook shows when it is opened; nan without one."""
-    run = model.first_choice
-    gpu, cnn = run.facts.gpus.find(FIRST.gpu), run.facts.cnns[0]
-    factor = intervals_of(model.formula).factor(model.first_precision, gpu.generation)
-    known = {name: np.array([value]) for name, value in model.values.items()}
-    host = values_of(host_factor(model.formula, model.expression), known)
-    return widened(model.formula, factor, cnn.cnn_base, float(host[0]))
 
 
 def memory_columns(run: RunTable) -> dict[str, float]:
@@ -294,9 +276,7 @@ def new_sheet(book: BookPlan, name: str, *, widths: Sequence[float] = (), **word
     sheet = SheetWriter(book, name, widths or row.get("widths", ()))
     sheet.title(row["title"].format(**words), row.get("note", "").format(**words))
     sheet.plan.frozen = tuple(row.get("frozen", (0, 0)))
-    sheet.plan.printed_rows = row.get("prints")
-    if row.get("is_wide"):
-        sheet.plan.head_row, sheet.plan.many_pages = sheet.plan.frozen[0] - 1, True
+    sheet.plan.printed_rows = row["prints"]
     return sheet
 
 
@@ -343,30 +323,21 @@ def of_instance(column: str, usual: str) -> str:
 def workbook_model(formula: Formula) -> Model:
     """Return what the workbook of a formula computes.
 
-    Raises InputError where a feature cannot be computed from GPU, CNN and the inputs on offer, or two names
-    differ only in characters that no cell name may have.
+    Raises InputError where a feature cannot be computed from GPU, CNN and the inputs on offer.
     """
-    # Grouped constants are features here, so that each stays in the expression.
-    groups = [FeatureSpec(item.name, item.name, DIMENSIONLESS, "") for item in formula.grouped]
-    ungrouped = replace(formula, features=(*formula.features, *groups), grouped=())
-    expression, constants = with_named_constants(ungrouped)
+    expression, constants = with_named_constants(formula)
     features = {spec.name: feature_expression(spec.name) for spec in formula.used_features}
     if formula.scope == FORWARD:
         # The time of a forward pass never includes copying the images.
         no_copy = {"has_input_copy": Constant(0.0)}
         features = {name: substitute(form, no_copy) for name, form in features.items()}
-    all_reduce = Constant(0.0) if handling(formula).covers_multi_gpu else feature_expression(EXCHANGE)
-    model = Model(
-        formula, expression, constants, tuple(parts_of(ungrouped, expression)), features, all_reduce
-    )
+    parts = tuple(parts_of(formula, expression))
+    model = Model(formula, expression, constants, parts, features)
     for name in model.base_columns:
         if kind_of(name) == "unknown":
             raise InputError(
                 f"the workbook cannot compute {name!r}, which the formula needs; export to .py or .json"
             )
-    names = [cell_name(name) for name in {*model.base_columns, *features, *model.numbers}]
-    if len(set(names)) < len(names):
-        raise InputError("two names of features or constants map to the same cell name; rename one")
     return model
 
 
@@ -382,19 +353,3 @@ def kind_of(name: str) -> str:
         return "cnn"
     chosen = (*INPUTS, *OF_INPUT, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
     return "choice" if name in chosen or name.startswith("is_") else "unknown"
-
-
-def exchange_cell(model: Model) -> str:
-    """Return the cell formula of what several GPUs add to the time on one, as `trainlaw predict` has it.
-
-    The scaling formula gives it for the algorithms that it covers, else the textbook. Raises InputError where
-    a formula is too long for one cell.
-    """
-    single = "tl_alone_s"
-    places = {**model.cells, SINGLE_GPU_TIME: single}
-    textbook, scaled = (split_for_excel(form, places, str) for form in (model.all_reduce, model.scaled))
-    if textbook.helpers or scaled.helpers:
-        raise InputError("the formula for several GPUs is too long for one cell; export to .html or .py")
-    if model.scaling is None:
-        return "0"
-    return f"IF(tl_n_gpus=1,0,IF(tl_is_scaled=1,MAX({scaled.formula}-{single},0),{textbook.formula}))"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.facts import Fact, precision_facts
@@ -22,7 +21,6 @@ from trainlaw.formulas.printers import split_for_excel
 
 OWN_LINK = "the GPU's own link"
 USUAL_FABRIC = "that of usual servers"
-ANY_OTHER = "(any other)"  # the group with the default of a grouped constant
 IMPLIED = "as the other choices imply"
 BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
 NO, YES = NO_YES = ("no", "yes")
@@ -39,21 +37,18 @@ def write_notes(book: BookPlan, model: Model) -> None:
         sheet.text(row, 0, topic)
         sheet.text(row, 1, text)
         row += 1
-    row = write_provenance(sheet, row + 1, model.formula)
+    facts = [[key, plain_text(value)] for key, value in model.formula.provenance.items()]
+    row = 1 + sheet.table(row + 1, Table.of(["origin of the formula", ""], facts))
     row = _write_self_check(sheet, row, model)
     sheet.text(row, 0, "Tables behind the choices of sheet Prediction", "section")
     row += 1
-    for table in _choice_tables(model):
-        row = _write_choice_table(sheet, row, table)
+    for columns, rows in _choice_tables(model):
+        end = sheet.table(row, Table.of(columns, rows, "number"))
+        for column, name in enumerate(columns):
+            sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
+        row = end + 1
     if not model.is_forward:
         _write_links(sheet, row)
-
-
-def write_provenance(sheet: SheetWriter, row: int, formula: Formula) -> int:
-    """Write where a formula is from, an entry per line; return the row after the next free one."""
-    # Worked examples have a sheet to themselves.
-    facts = [[key, plain_text(value)] for key, value in formula.provenance.items() if key != "cases"]
-    return sheet.table(row, Table.of(["origin of the formula", ""], facts)) + 1
 
 
 def _write_self_check(sheet: SheetWriter, row: int, model: Model) -> int:
@@ -87,23 +82,8 @@ def _step_cell(start: int, index: int) -> str:
     return f"$B${start + index + 1}"
 
 
-class _ChoiceTable(NamedTuple):
-    """A table behind a choice, whose columns get names, and a line below it, empty for none."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    below: str = ""
-    style: str = "number"
-
-
-def _write_choice_table(sheet: SheetWriter, row: int, table: _ChoiceTable) -> int:
-    """Write a table and the names of its columns; return the row of the next one."""
-    end = sheet.table(row, Table.of(table.columns, table.rows, table.style))
-    for column, name in enumerate(table.columns):
-        sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
-    if table.below:
-        sheet.text(end, 0, table.below, "note")
-    return end + 1 + bool(table.below)
+#: The names of the columns of a table behind choices, by which cells look them up, and its rows.
+_ChoiceTable = tuple[Sequence[str], Sequence[Sequence[object]]]
 
 
 def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
@@ -112,11 +92,9 @@ def options_of_precisions(formula: Formula) -> dict[str, dict[str, Fact]]:
 
 
 def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
-    """Yield precisions, compilers or all-reduce algorithms, lists of names, and grouped constants."""
-    formula, options = model.formula, options_of_precisions(model.formula)
-    yield _ChoiceTable(
-        list(next(iter(options.values()))), [list(option.values()) for option in options.values()]
-    )
+    """Yield precisions, compilers or all-reduce algorithms, lists of names, and instances."""
+    options = options_of_precisions(model.formula)
+    yield [*next(iter(options.values()))], [[*option.values()] for option in options.values()]
     lists: dict[str, tuple[str, ...]] = {
         "order": ORDERS,
         "own_runs": NO_YES,
@@ -126,18 +104,12 @@ def _choice_tables(model: Model) -> Iterator[_ChoiceTable]:
     }
     if model.is_forward:
         left = [[name, LAUNCHES_LEFT.get(name, 1.0)] for name in COMPILATIONS]
-        yield _ChoiceTable(["compilation", "launches_left"], left)
+        yield ["compilation", "launches_left"], left
     else:
         yield _algorithms(model)
     for title, items in lists.items():
-        yield _ChoiceTable([title], [[item] for item in items])
-    heads = ["instance", *(f"instance_{name}" for name in _OF_INSTANCE)]
-    yield _ChoiceTable(heads, instance_rows(), style="money")
-    for constant in formula.grouped:
-        groups = [[ANY_OTHER, constant.default], *([*item] for item in constant.values.items())]
-        heads = [f"group_{constant.name}", f"of_{constant.name}"]
-        below = f"{constant.name}: one constant per {constant.key}"
-        yield _ChoiceTable(heads, groups, below, style="constant")
+        yield [title], [[item] for item in items]
+    yield ["instance", *(f"instance_{name}" for name in _OF_INSTANCE)], instance_rows()
 
 
 def _algorithms(model: Model) -> _ChoiceTable:
@@ -147,8 +119,7 @@ def _algorithms(model: Model) -> _ChoiceTable:
         [name, *(float(feature == known) for known in times), float(covers_algorithm(model.scaling, name))]
         for name, feature in FEATURE_OF_ALGORITHM.items()
     ]
-    below = "mpi: a ring staged through host memory; it has the closed form of the ring"
-    return _ChoiceTable(["algorithm", *map(algorithm_indicator, times), "scaled"], rows, below)
+    return ["algorithm", *map(algorithm_indicator, times), "scaled"], rows
 
 
 def _write_links(sheet: SheetWriter, row: int) -> None:

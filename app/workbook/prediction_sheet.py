@@ -25,7 +25,6 @@ from trainlaw.app.workbook.model import (
     cell_names,
     fact,
     figure_cell,
-    first_interval_factor,
     fits_cell,
     new_sheet,
     of_instance,
@@ -34,7 +33,6 @@ from trainlaw.app.workbook.model import (
 from trainlaw.app.workbook.notes_sheet import IMPLIED, OWN_LINK, USUAL_FABRIC, YES
 from trainlaw.app.workbook.sentences import (
     SETUP,
-    UNCLEAR,
     Said,
     chosen_class_factor,
     chosen_gpu_fact,
@@ -44,7 +42,7 @@ from trainlaw.app.workbook.spellings import key_formula, without_count
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
 from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.hardware.servers import usual_server
-from trainlaw.datasets.measurements.memory_fit import FITS, largest_batch
+from trainlaw.datasets.measurements.memory_fit import FITS, NOT_KNOWN, largest_batch
 from trainlaw.formulas import Apply, Constant, Expression, substitute, variables
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import fold_constants
@@ -163,7 +161,7 @@ def _times(model: Model) -> list[_Result]:
     """Return the lines of the time: of an iteration with its interval, of an epoch, of the training."""
     seconds, hours = model.seconds, model.seconds * _STEPS / 3600.0
     time, rate = ("pass", "pass_rate") if model.is_forward else ("iteration", "rate")
-    factor = float(np.nan_to_num(first_interval_factor(model)))
+    factor = model.interval_factor
     note = f"{100 * LEVEL:g} % of runs on a new {held_out_kind(model.formula)}" if factor else NO_INTERVAL
     lines = [_line(time, _live("1000*tl_time_s"), 1000 * seconds)]
     ends = (("from", "low_s", factor and seconds / factor), ("to", "high_s", seconds * factor))
@@ -212,7 +210,7 @@ def _used(model: Model) -> list[_Result]:
     first_link = str(gpu_table_rows(model.formula)[FIRST.gpu]["link"])
 
     def used(name: str, text: str, value: str) -> _Result:
-        return _line(name, f'IFERROR({text},"{UNCLEAR}")', value)
+        return _line(name, f'IFERROR({text},"{NOT_KNOWN}")', value)
 
     key = key_formula("gpu", without_count("tl_gpu_choice"))
     lines = [
@@ -250,8 +248,8 @@ def _layout_and_stack(model: Model) -> list[_Result]:
 def _behind(model: Model) -> list[_Result]:
     """Return iterations, time in seconds, the factors of its interval, and the self-check."""
     usable = f'AND(tl_entries="{ENTRIES}",COUNT(tl_alone_s,tl_all_reduce_s)=2)'
-    time = f'IF({usable},tl_alone_s+tl_all_reduce_s,"{UNCLEAR}")'
-    factor = float(np.nan_to_num(first_interval_factor(model)))
+    time = f'IF({usable},tl_alone_s+tl_all_reduce_s,"{NOT_KNOWN}")'
+    factor = model.interval_factor
     is_one = isinstance(host_factor(model.formula, model.expression), Constant)
     of_host = "1" if is_one else "tl_host_factor"
     usual = interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host)
@@ -275,7 +273,7 @@ def _costs(model: Model) -> list[_Result]:
     listed = listed_price(FIRST.gpu)
     epochs = 1.0 if model.is_forward else FIRST.epochs
     cost = model.seconds * _STEPS / 3600.0 * listed * epochs
-    factor = float(np.nan_to_num(first_interval_factor(model)))
+    factor = model.interval_factor
     whole = figure_cell(
         "cost", training_h=f"({figure_cell('epoch_h')}*tl_epochs)", price_per_hour="tl_price_used"
     )
@@ -293,15 +291,14 @@ def _costs(model: Model) -> list[_Result]:
 
 def _memory(model: Model) -> list[_Result]:
     """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
-    columns = {name: np.array([value]) for name, value in model.values.items()}
     needs, of_gpu = needed_memory(model.formula), definition_of("memory_held_bytes")
     held = float(gpu_rows()[FIRST.gpu]["memory_bytes"])
-    columns["memory_bytes"] = np.array([held])
+    columns = {**model.known, "memory_bytes": np.array([held])}
     least, usual, place = (float(values_of(form, columns)[0]) for form in (*needs, of_gpu))
     sold = chosen_gpu_fact("memory_bytes")
     fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
-    shown = f'IFERROR(IF({sold}="","{UNCLEAR}",{sold}/1E9),"{UNCLEAR}")'
-    fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{UNCLEAR}"),"{UNCLEAR}")'
+    shown = f'IFERROR(IF({sold}="","{NOT_KNOWN}",{sold}/1E9),"{NOT_KNOWN}")'
+    fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{NOT_KNOWN}"),"{NOT_KNOWN}")'
     word = FITS_WORDS[int(usual > place) + int(least > place)]
     return [
         _line("fits", fitting, word, expected=FITS),
@@ -320,7 +317,7 @@ def _largest_batch(model: Model, need: Expression, held: str) -> _Result:
     counts = [_batch_of(line, held) for line in (_with_side(need, 0), _with_side(need, 1))]
     cnn, gpu = keyed_cnn_counts(*FIRST.cnn), gpu_rows()[FIRST.gpu]
     first = largest_batch(cnn, float(gpu["memory_bytes"]), model.first_precision, model.is_forward)
-    text = f'IFERROR(MAX(0,{",".join(counts)}),"{UNCLEAR}")'
+    text = f'IFERROR(MAX(0,{",".join(counts)}),"{NOT_KNOWN}")'
     return _line("largest_batch", text, float(first))
 
 
@@ -345,10 +342,10 @@ def _batch_of(line: Expression, held: str) -> str:
 
 def _basis() -> _Result:
     counted = "COUNT(" + fact("cnn", '"kept_elements"') + ")=1"
-    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{UNCLEAR}")'
+    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{NOT_KNOWN}")'
     return _line("basis", how, ON_LAYERS)
 
 
 def _need(name: str, form: Expression, value: float) -> _Result:
     text = excel_expression(form, cell_names(variables(form)))
-    return _line(name, f'IFERROR(({text})/1E9,"{UNCLEAR}")', value / _GB)
+    return _line(name, f'IFERROR(({text})/1E9,"{NOT_KNOWN}")', value / _GB)

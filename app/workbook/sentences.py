@@ -27,7 +27,6 @@ from trainlaw.formulas import Constant, Expression, InputError, variables
 from trainlaw.formulas.printers import excel_expression
 from trainlaw.validate.formula_intervals import intervals_of
 
-UNCLEAR = "not known"
 SETUP = "setup"
 _HEADS = ("name", "value", "unit", "warning", "note", "", "sentence")
 # Columns that count the sentences of a kind, and the column of the sentences.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import inf, isnan
+from math import inf
 from types import MappingProxyType
 
 from trainlaw.datasets.files.storage import read_data_rows
@@ -14,7 +14,7 @@ from trainlaw.datasets.files.storage import read_data_rows
 class Host:
     """A kind of host: time `launch_s` in s to launch the kernels of one layer, with its source.
 
-    gpus : pattern of the GPUs that usually have it from `since_year` on, or without a year by their
+    gpus : pattern of the GPUs that usually have it from `since_year` on, or earlier in one of its
     `generations`; "" where only its name selects it.
     """
 
@@ -29,8 +29,8 @@ class Host:
         """Return whether a GPU of a name, year (nan: unknown) and generation usually has this host."""
         if not self.gpus or not re.fullmatch(self.gpus, gpu):
             return False
-        is_later = re.fullmatch(self.generations, generation) if isnan(year) else year >= self.since_year
-        return bool(is_later) or self.since_year == -inf
+        is_later = year >= self.since_year or self.since_year == -inf
+        return is_later or bool(generation and re.fullmatch(self.generations, generation))
 
 
 @cache
@@ -58,5 +58,7 @@ def usual_host(gpu: str, year: float, generation: str) -> Host:
 
     >>> usual_host("RTX 5000 Ada Laptop", 2023, "Ada Lovelace").host, usual_host("T4", 2018, "Turing").host
     ('laptop', 'usual')
+    >>> [usual_host(gpu, year, "Blackwell").launch_s for gpu, year in (("B200", 2024), ("B300", 2025))]
+    [4e-05, 4e-05]
     """
     return next(host for host in hosts().values() if host.has(gpu, year, generation))

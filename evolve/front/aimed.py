@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.front.genomes import BY_RULE, exponents_of
+from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, exponents_of, genome_of
 from trainlaw.evolve.front.machine import FrontRows
 from trainlaw.evolve.front.problem import Fitted, FrontProblem
+from trainlaw.evolve.front.space import Space
 
 Floats = NDArray[np.float64]
 #: Additions that are kept of a ranking: those behind hardly ever enter.
@@ -32,6 +33,21 @@ class Addition(NamedTuple):
     alongside: int | None = None
     factor: int | None = None
     amounts: frozenset[int] = frozenset()
+
+    def added(self, genome: Genome, weight: int, is_free: bool, space: Space) -> Genome:
+        """Return the genome with this addition: an amount of that weight, or a factor that is free or not."""
+        terms, powers = dict(genome.terms), list(genome.powers)
+        if self.amount is not None:
+            terms[self.amount] = weight
+            powers = [
+                power._replace(amounts=power.amounts | {self.amount})
+                if self.alongside in power.amounts
+                else power
+                for power in powers
+            ]
+        elif self.factor is not None:
+            powers.append(Power(self.factor, is_free, self.amounts))
+        return genome_of(terms, powers, space)
 
 
 class _Values(NamedTuple):

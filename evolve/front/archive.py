@@ -32,14 +32,12 @@ class Archive:
         return is_kept
 
     def limit(self, size: int) -> float:
-        """Return the loss from which on a formula of that many constants is behind: that of the last kept.
+        """Return the score from which on a formula of that many constants is behind: that of the last kept.
 
         One that is also behind all kept formulas with fewer constants is no parent of anything.
         """
         full = [
-            cell[-1].held_out_loss
-            for number, cell in self.cells.items()
-            if number <= size and len(cell) >= MOST_KEPT
+            cell[-1].score for number, cell in self.cells.items() if number <= size and len(cell) >= MOST_KEPT
         ]
         return min(full, default=math.inf)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from trainlaw.evolve.front.aimed import ranked
 from trainlaw.evolve.front.archive import Archive
 from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, fixed_exponent, genome_of, is_covered
 from trainlaw.evolve.front.moves import Moves
@@ -12,18 +13,22 @@ from trainlaw.evolve.front.problem import Fitted, FrontProblem
 _MOST_FREE_STEPS = 6
 
 
-def forward(problem: FrontProblem, moves: Moves) -> Archive:
+def forward(problem: FrontProblem, moves: Moves, promising: int | None = None) -> Archive:
     """Return the formulas of stepwise forward selection: of each step the best single addition.
 
     Each amount is added with a free weight and by its rule, alone and with the factors of its resource;
     each factor to one amount and to those of a resource, fitted and by its rule. Begins with the amount that
-    is best alone; coverage is not asked of its first formulas.
+    is best alone; coverage is not asked of its first formulas. promising : how many additions a step tries,
+    those that `ranked` puts first; all by default.
     """
     archive = Archive(moves.most)
     best: Fitted | None = None
     while best is None or best.genome.constants < moves.most:
-        children = list(dict.fromkeys(_additions(best, problem)))
-        tried = _fitted(children, best, problem, np.inf if best is None else best.score)
+        if best is None or promising is None:
+            children = list(dict.fromkeys(_additions(best, problem)))
+        else:
+            children = list(dict.fromkeys(_promising(best, problem, promising)))
+        tried = _fitted(children, best, problem)
         better = min(tried, key=lambda one: one.score, default=None)
         if better is None or (best is not None and not better.score < best.score):
             break
@@ -63,11 +68,9 @@ def pruned(law: Genome, problem: FrontProblem, moves: Moves) -> Archive:
     return archive
 
 
-def _fitted(
-    children: Sequence[Genome], parent: Fitted | None, problem: FrontProblem, limit: float = np.inf
-) -> list[Fitted]:
+def _fitted(children: Sequence[Genome], parent: Fitted | None, problem: FrontProblem) -> list[Fitted]:
     starts = [problem.start(child, parent) for child in children]
-    return problem.fit(children, starts, np.full(len(children), limit)) if children else []
+    return problem.fit(children, starts) if children else []
 
 
 def _additions(best: Fitted | None, problem: FrontProblem) -> Iterator[Genome]:
@@ -97,6 +100,15 @@ def _additions(best: Fitted | None, problem: FrontProblem) -> Iterator[Genome]:
             for is_free in (True, False):
                 if is_free or fixed_exponent(space, factor) is not None:
                     yield genome_of(terms, [*powers, Power(factor, is_free, amounts)], space)
+
+
+def _promising(best: Fitted, problem: FrontProblem, most: int) -> Iterator[Genome]:
+    """Yield genomes with one of the additions that promise most, its constant fitted and by rule."""
+    new = 1 + max(weight for _, weight in best.genome.terms)
+    for addition in ranked(best, problem)[:most]:
+        yield addition.added(best.genome, new, True, problem.space)
+        if addition.factor is None or fixed_exponent(problem.space, addition.factor) is not None:
+            yield addition.added(best.genome, BY_RULE, False, problem.space)
 
 
 def _removals(genome: Genome, problem: FrontProblem) -> Iterator[Genome]:

@@ -20,8 +20,8 @@ from trainlaw.evolve.machine.fitting import keep_equations
 MOST_TERMS = MOST_POWERS = MOST_CONSTANTS = 48
 # Marquardt starts near Gauss-Newton; beyond the largest damping a step no longer changes the loss.
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e8
-# A fit whose loss exceeds its limit by these factors after two and after four steps ends.
-_EARLY, _EARLY_MARGIN, _LATE, _LATE_MARGIN = 2, 3.0, 4, 2.0
+# A fit whose mean root exceeds its limit by these factors after two and after four steps ends.
+_EARLY, _EARLY_MARGIN, _LATE, _LATE_MARGIN = 2, 1.7, 4, 1.4
 # Sums may be reordered into vector lanes.
 _FAST = {"contract", "nsz", "arcp", "reassoc"}
 
@@ -88,6 +88,7 @@ class FrontWork(NamedTuple):
     products : (terms, n_cells). slopes : (constants, widest group), term : (terms, same), sides : (2, same),
     the others (same,).
     normals, gradients : of each group. normal, gradient : of all. kept : those at the best constants.
+    level : (1,), mean over the groups of the roots of their losses.
     """
 
     products: np.ndarray
@@ -108,6 +109,7 @@ class FrontWork(NamedTuple):
     step: np.ndarray
     trial: np.ndarray
     fixed: np.ndarray
+    level: np.ndarray
 
 
 def work_for(rows: FrontRows) -> FrontWork:
@@ -118,7 +120,7 @@ def work_for(rows: FrontRows) -> FrontWork:
     by_row = [(MOST_CONSTANTS, width), (MOST_TERMS, width), (2, width), *[(width,)] * 4]
     shapes = [(MOST_TERMS, rows.numbers.shape[1]), *by_row, (groups, *square), (groups, *one)]
     shapes += [square, one, square, one, square, one, one]
-    return FrontWork._make([*map(np.empty, shapes), np.empty(one, np.bool_)])
+    return FrontWork._make([*map(np.empty, shapes), np.empty(one, np.bool_), np.empty(1)])
 
 
 @part
@@ -272,9 +274,9 @@ def _move(programs: GenomeArrays, at: int, theta: np.ndarray, damping: float, wo
 def _total(
     programs: GenomeArrays, at: int, theta: np.ndarray, rows: FrontRows, most: float, work: FrontWork
 ) -> float:
-    """Set the normal equations at theta of all groups and of each; return loss and pull.
+    """Set the normal equations at theta of all groups and of each, and the level; return loss and pull.
 
-    Infinite as soon as the sum exceeds `most`.
+    Infinite, and the level as it was, as soon as the sum exceeds `most`.
     """
     constants = programs.constants[at]
     total = 0.0
@@ -285,8 +287,11 @@ def _total(
         for q in range(p):
             work.normal[p, q] = 0.0
         work.normal[p, p] = pull
+    level = 0.0
     for group in range(rows.group_weight.size):
-        total += _predict(programs, at, theta, rows, group, work)
+        loss = _predict(programs, at, theta, rows, group, work)
+        total += loss
+        level += math.sqrt(loss * rows.group_weight[group])
         if not total < most:
             return math.inf
         _set_slopes(programs, at, rows, group, work)
@@ -295,6 +300,7 @@ def _total(
             work.gradient[p] += work.gradients[group, p]
             for q in range(p + 1):
                 work.normal[p, q] += work.normals[group, p, q]
+    work.level[0] = level
     return total
 
 
@@ -304,8 +310,8 @@ def _fit(
 ) -> float:
     """Improve the constants of a genome in place; return loss and pull.
 
-    A step that gains less than the share `gain` is the last, as is one so far above `limit` that further ones
-    hardly come below.
+    A step that gains less than the share `gain` is the last, as is one whose level is so far above `limit`
+    that further ones hardly come below.
     """
     theta, constants = programs.theta[at], programs.constants[at]
     best = _total(programs, at, theta, rows, math.inf, work)
@@ -322,9 +328,9 @@ def _fit(
                 theta[p] = work.trial[p]
             keep_equations(constants, work)
             damping = max(damping * 0.1, LEAST_DAMPING)
-            if saved < gain * best or (step >= _EARLY and best > _EARLY_MARGIN * limit):
+            if saved < gain * best or (step >= _EARLY and work.level[0] > _EARLY_MARGIN * limit):
                 break
-            if step >= _LATE and best > _LATE_MARGIN * limit:
+            if step >= _LATE and work.level[0] > _LATE_MARGIN * limit:
                 break
         else:
             damping *= 10.0
@@ -362,11 +368,11 @@ def fit_all(
 ) -> None:
     """Fit each genome in place; fill `losses` (n,) and `cases` (n, n_groups), the losses of held-out groups.
 
-    limits : (n,); a genome whose loss is not below its own has infinite cases.
+    limits : (n,); a genome whose level is not below its own has infinite cases.
     """
     for at in range(programs.terms.size):
         losses[at] = _fit(programs, at, rows, steps, gain, limits[at], work)
         for group in range(rows.group_weight.size):
             cases[at, group] = math.inf
-        if losses[at] < limits[at]:
+        if work.level[0] < limits[at]:
             _hold_out(programs, at, rows, work, cases[at])

@@ -90,19 +90,11 @@ class Moves:
 
     def extended(self, genome: Genome, addition: Addition) -> Genome:
         """Return the genome with an addition, its constant free, shared, or by rule."""
-        terms, powers = dict(genome.terms), list(genome.powers)
-        if addition.amount is not None:
-            new = 1 + max(terms.values())
-            terms[addition.amount] = new if self.random.random() < 0.5 else self._weight(terms)
-            powers = [
-                power._replace(amounts=power.amounts | {addition.amount})
-                if addition.alongside in power.amounts
-                else power
-                for power in powers
-            ]
-        elif addition.factor is not None:
-            powers.append(Power(addition.factor, self._is_free(addition.factor), addition.amounts))
-        return genome_of(terms, powers, self.space)
+        terms, is_free = dict(genome.terms), addition.factor is not None and self._is_free(addition.factor)
+        weight = 1 + max(terms.values())
+        if addition.amount is not None and self.random.random() >= 0.5:
+            weight = self._weight(terms)
+        return addition.added(genome, weight, is_free, self.space)
 
     def _neighbours(self) -> Mapping[int, list[list[int]]]:
         """Return for each amount those of the same work, and those of the same resource."""

@@ -67,11 +67,6 @@ class Fitted:
         return float(self.cases.mean()) * self.cost
 
     @property
-    def held_out_loss(self) -> float:
-        """The mean loss of held-out groups."""
-        return float(np.square(self.cases).mean())
-
-    @property
     def fitness(self) -> HeldOutLoss:
         """The score as DEAP's selections compare it."""
         return HeldOutLoss((self.score,))
@@ -135,11 +130,12 @@ class FrontProblem:
     ) -> list[Fitted]:
         """Return the genomes with fitted constants and held-out losses.
 
-        starts : constants to start from. limits : (n,), losses from which on a genome is not worth its
+        starts : constants to start from. limits : (n,), scores from which on a genome is not worth its
         held-out losses. steps, gain : of the fit, which ends with a step that gains a smaller share.
         """
         programs = encode(genomes, starts, self)
-        most = np.full(len(genomes), np.inf) if limits is None else np.asarray(limits, dtype=np.float64)
+        costs = np.array([self._cost(genome) for genome in genomes])
+        most = (np.inf if limits is None else limits) / costs
         losses, cases = np.empty(len(genomes)), np.empty((len(genomes), self.rows.group_weight.size))
         fit_all(programs, self.rows, steps, gain, most, work_for(self.rows), losses, cases)
         counts = programs.constants.tolist()
@@ -149,7 +145,7 @@ class FrontProblem:
                 programs.theta[i, : counts[i]].copy(),
                 float(losses[i]),
                 np.sqrt(cases[i]),
-                self._cost(genome),
+                float(costs[i]),
             )
             for i, genome in enumerate(genomes)
         ]

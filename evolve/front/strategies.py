@@ -18,7 +18,7 @@ from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 
 #: Genomes that are fitted together.
-BATCH = 120
+BATCH = 60
 # Random genomes before the first parents.
 _FIRST = 200
 # Shares of crossovers and of aimed parents; each of these has up to six children, half of them changed again.

@@ -6,10 +6,13 @@ An installation may be read-only and a home missing; without any place every sta
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from numba.core import config as numba_config
+from numba.core.event import install_timer
 
 # Its entries are made when numba starts, which no type checker knows.
 config: Any = numba_config
@@ -45,3 +48,11 @@ def _user_folder() -> Path:
 
 #: Whether compiled functions are kept; for the `cache` of each.
 CACHED = can_keep(Path(__file__).parent, _user_folder())
+
+
+def compiling_seconds(run: Callable[[], object]) -> float:
+    """Run what calls compiled functions; return its seconds, or 0 where the disk already had all of them."""
+    began, spent = time.monotonic(), list[float]()
+    with install_timer("numba:compile", spent.append):
+        run()
+    return time.monotonic() - began if spent else 0.0

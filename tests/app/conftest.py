@@ -21,11 +21,6 @@ TEXT = (
 )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _machine(machine_compiled) -> None:
-    """Wait until the machine of searches is compiled."""
-
-
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, started once per file; tests that need it are skipped where it or playwright is missing."""

@@ -17,7 +17,6 @@ from trainlaw.app.report.front import front_plot, support_plot
 from trainlaw.app.report.plots import (
     PointGroup,
     error_dots,
-    pareto_front,
     predicted_against_measured,
     predicted_from_zero,
     residuals,
@@ -27,7 +26,7 @@ from trainlaw.app.terminal.plan_text import plans_svg
 from trainlaw.app.terminal.scaling import scaling_svg
 from trainlaw.app.terminal.schedules import gantt_svg
 from trainlaw.datasets import TARGET, feature_specs, load
-from trainlaw.formulas import Formula, ScoredFormula, parse_text
+from trainlaw.formulas import Formula, parse_text
 from trainlaw.validate.error_table import MACRO
 from trainlaw.validate.formula_errors import ErrorLine
 from trainlaw.validate.inclusion import Support
@@ -125,11 +124,6 @@ def errors():
     return error_dots(lines, [OURS, "roofline", "null_compute"], "errors by name")
 
 
-def pareto():
-    members = [ScoredFormula(law(), 0.4, 3), ScoredFormula(law("2 * macs + 1"), 0.1, 7)]
-    return pareto_front(members, ScoredFormula(law("2 * macs + 1.5"), 0.11, 7))
-
-
 def coverage():
     runs = load("fp32-2026")
     names = {"gpu": ["T4", "A40", "K80"], "cnn": ["resnet50", "vgg16", "overfeat"]}
@@ -143,7 +137,6 @@ DRAWINGS = {
     "front": front,
     "from-zero": lambda: predicted_from_zero(GROUPS[:1]),
     "measured": lambda: predicted_against_measured(GROUPS),
-    "pareto": pareto,
     "plans": lambda: plans_svg(plans()),
     "residuals": lambda: residuals(GROUPS, "macs", ""),
     "scaling": scaling,

@@ -5,19 +5,7 @@ from pathlib import Path
 import pytest
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"
-
-# Texts of a drawing outside it, or over each other.
-HIDDEN_TEXTS = """() => {
-  const all = document.documentElement.getBoundingClientRect();
-  const texts = [...document.querySelectorAll("text")].filter((each) => each.textContent.trim());
-  const boxes = texts.map((each) => [each.textContent, each.getBoundingClientRect()]);
-  const isOut = (box) => box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
-  const across = (one, other) => Math.min(one.right, other.right) - Math.max(one.left, other.left);
-  const down = (one, other) => Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
-  const isOver = (one, other) => across(one, other) > 1 && down(one, other) > 3;
-  return boxes.filter(([, box], place) =>
-    isOut(box) || boxes.slice(place + 1).some(([, other]) => isOver(box, other))).map(([text]) => text);
-}"""
+HIDDEN_TEXTS = Path(__file__).with_name("hidden_texts.js").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", [path.name for path in PICTURES.glob("*.svg")])

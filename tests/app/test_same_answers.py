@@ -177,12 +177,11 @@ def by_program(suffix, formula=None):
         ]
         names = ("cnn", "gpu", "batch", "precision", "layout", "tuned", "host_launch_s", "pixels", "classes")
         given = [asked[number] | {"layout": asked[number]["layout"] or "nchw"} for number in places]
-        several = ("n_gpus", "n_nodes", "link", "fabric")
+        more = () if used.scope == FORWARD else ("n_gpus", "n_nodes", "link", "fabric", "price_per_hour")
+        priced = [one | {"price_per_hour": price_of(one)} for one in given]
         plain = [
-            (*(one[name] for name in names), *(one[name] for name in several), price_of(one))
-            if used.scope != FORWARD
-            else tuple(one[name] for name in names)
-            for one in given
+            (*(one[name] for name in names), {name: one[name] for name in more if one[name] is not None})
+            for one in priced
         ]
         found = LANGUAGES[suffix](folder, plain)
         # A program without a time says nothing.

@@ -24,12 +24,8 @@ from .test_same_answers import (
 COUNT = 40
 
 
-def by_command_with_option(*known):
-    return by_command(*known, "--forward")
-
-
 OUTPUTS = {
-    "command": by_command_with_option,
+    "command": lambda *known: by_command(*known, "--forward"),
     "Python": partial(by_python, timed_parts=FORWARD),
     **{suffix: by_program(suffix, formula_named(FORWARD)) for suffix in ("py", "mjs")},
     "workbook": partial(by_workbook, plan_of=lambda: workbook_plan(formula_named(FORWARD))),

@@ -26,11 +26,6 @@ RAW = tuple(
 )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _machine(machine_compiled) -> None:
-    """Wait until the machine of searches is compiled."""
-
-
 @pytest.fixture(scope="module")
 def specs() -> SimpleNamespace:
     """Specs of the target and of features: times, pure numbers, all of the typed rows, raw quantities."""

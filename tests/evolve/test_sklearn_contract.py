@@ -1,5 +1,6 @@
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -121,14 +122,6 @@ def test_columns_are_taken_by_name_even_if_named_as_those_of_an_array():
     assert not hasattr(found, "feature_names_in_")
 
 
-def test_fields_of_the_settings_are_searched_by_their_names():
-    selection = pytest.importorskip("sklearn.model_selection")
-    X = np.random.default_rng(0).uniform(1.0, 5.0, (60, 2))
-    grid = selection.GridSearchCV(FormulaRegressor(settings=SMALL), {"max_constants": [4, 8]}, cv=2)
-    assert grid.fit(X, 2.0 * X[:, 0]).best_estimator_.settings.max_constants in (4, 8)
-    assert FormulaRegressor().set_params(settings=SMALL, max_nodes=5).settings.max_nodes == 5
-
-
 def test_a_column_vector_is_a_target_with_a_warning():
     with pytest.warns(match="column-vector"):
         assert target_vector(np.ones((3, 1)), 3).shape == (3,)
@@ -163,15 +156,17 @@ def test_scikit_learn_is_told_what_kind_of_estimator_it_is():
     assert tags.non_deterministic is False
 
 
-def test_settings_are_searched_over_by_their_fields(typed_rows, specs):
+@pytest.mark.parametrize("prefix", ["", "settings__"])
+def test_settings_are_searched_over_by_their_fields(prefix, typed_rows, specs):
     selection = pytest.importorskip("sklearn.model_selection")
     columns, y, _ = typed_rows
-    base = FormulaRegressor(specs.features, specs.target, SMALL).set_params(settings__evaluations=80)
-    grid = selection.GridSearchCV(base, {"settings__max_nodes": [3, 15]}, cv=2, error_score="raise")
+    base = FormulaRegressor(specs.features, specs.target, SMALL).set_params(**{f"{prefix}evaluations": 80})
+    grid = selection.GridSearchCV(base, {f"{prefix}max_nodes": [3, 15]}, cv=2, error_score="raise")
     grid.fit(columns, y)
-    assert grid.best_params_ == {"settings__max_nodes": 15}
+    assert grid.best_params_ == {f"{prefix}max_nodes": 15}
     assert grid.best_estimator_.settings.max_nodes == 15 and base.settings.max_nodes == SMALL.max_nodes
-    assert FormulaRegressor().set_params(settings__random_seed=3).settings == SearchSettings(random_seed=3)
+    named = FormulaRegressor().set_params(settings=SMALL, **{f"{prefix}random_seed": 3})
+    assert named.settings == replace(SMALL, random_seed=3)
     with pytest.raises(UnknownNameError, match="'max_node'"):
         base.set_params(settings__max_node=3)
     with pytest.raises(InputError, match="scope"):

@@ -14,7 +14,7 @@ from trainlaw.app.inputs.run_folder import new_run_folder
 from trainlaw.app.models import calibration, doubts
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
-from trainlaw.app.report import calibration_files
+from trainlaw.app.report import run_files
 from trainlaw.datasets.measurements.importing import import_runs
 from trainlaw.formulas import InputError, load_formula
 from trainlaw.formulas.files.text_files import write_text_atomically
@@ -166,8 +166,8 @@ def test_every_call_may_fail(name, tmp_path, monkeypatch):
     law = cache(lambda: calibrated_law(load_formula(BUILT_IN), import_runs(tmp_path / "runs.csv")))
     monkeypatch.setattr(calibration, "calibrated_law", lambda given, runs: law())
     monkeypatch.setattr(doubts, "trusted", lambda runs, trust: runs)
-    monkeypatch.setattr(calibration_files, "workbook_bytes", lambda formula: b"workbook")
-    monkeypatch.setattr(calibration_files, "page_html", lambda formula: "page")
+    monkeypatch.setattr(run_files, "workbook_bytes", lambda formula: b"workbook")
+    monkeypatch.setattr(run_files, "page_html", lambda formula: "page")
     words, prepared = [word.replace("{}", str(tmp_path)) for word in COMMANDS[name]], prepare(tmp_path)
     prepared()
     before = content(tmp_path)

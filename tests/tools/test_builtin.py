@@ -20,16 +20,16 @@ from ..rows import each_row
 STUDIES = [recipe for recipe in RECIPES if recipe.kind == "study"]
 
 
-def searches(is_quick):
-    """The recipes whose search on all rows is quick, or is not; it must differ where the recipe says so."""
+def searches():
+    """The recipes; a search must differ where its recipe says so, and runs only when asked for if long."""
     return [
         pytest.param(
             recipe,
             id=recipe.name,
-            marks=[pytest.mark.xfail(strict=True, reason=recipe.differs)] if recipe.differs else [],
+            marks=[pytest.mark.xfail(strict=True, reason=recipe.differs)] * bool(recipe.differs)
+            + [pytest.mark.builtin] * (not recipe.is_quick),
         )
         for recipe in RECIPES
-        if recipe.is_quick == is_quick
     ]
 
 
@@ -37,24 +37,14 @@ def member_files(recipe):
     return [f"{size}.json" for size in recipe.members]
 
 
-def check_found_again(recipe):
+@pytest.mark.parametrize("recipe", searches())
+def test_a_search_finds_the_stored_formula(recipe):
     for name, found in KINDS[recipe.kind].search(recipe).items():
         stored = load_formula(FOLDER / name)
         assert found.text() == stored.text(), name
         assert found.ranges.keys() == stored.ranges.keys(), name
         for feature, ends in found.ranges.items():
             assert ends == pytest.approx(stored.ranges[feature]), (name, feature)
-
-
-@pytest.mark.parametrize("recipe", searches(True))
-def test_a_quick_search_finds_the_stored_formula(recipe):
-    check_found_again(recipe)
-
-
-@pytest.mark.builtin
-@pytest.mark.parametrize("recipe", searches(False))
-def test_a_long_search_finds_the_stored_formula(recipe):
-    check_found_again(recipe)
 
 
 @pytest.mark.builtin

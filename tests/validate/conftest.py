@@ -12,11 +12,6 @@ settings.register_profile("validate", deadline=None, max_examples=60, derandomiz
 settings.load_profile("validate")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _machine(machine_compiled) -> None:
-    """Wait until the machine of searches is compiled."""
-
-
 def as_study(table: datasets.RunTable) -> SimpleNamespace:
     labels = table.labels()
     labels["gpu_year"] = [str(table.facts.gpus.find(name).year) for name in labels["gpu"]]

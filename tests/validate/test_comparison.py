@@ -1,22 +1,19 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError, UnknownNameError
-from trainlaw.validate import compare_studies, leave_one_group_out, run_study
+from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.comparison import compare_studies
 
-
-def by_compute():
-    return ScaledColumn("compute_s")
-
-
-def by_macs():
-    return ScaledColumn("macs")
+RIGHT, WRONG = (partial(ScaledColumn, name) for name in ("compute_s", "macs"))
 
 
 @pytest.fixture
 def studies(toy):
     """The same estimators on splits by GPU and on splits by CNN."""
-    estimators = {"right": by_compute, "wrong": by_macs}
+    estimators = {"right": RIGHT, "wrong": WRONG}
     return [
         run_study(toy.X, toy.seconds, toy.labels, leave_one_group_out(toy.labels[column]), estimators)
         for column in ("gpu_group", "cnn_base")
@@ -58,7 +55,7 @@ def test_rows_of_only_one_study_are_counted(toy, studies):
         toy.seconds,
         toy.labels,
         leave_one_group_out(toy.labels["gpu_group"])[:2],
-        {"right": by_compute},
+        {"right": RIGHT},
     )
     found = compare_studies(part, studies[0], ("right", "right"))
     assert (found.n_rows, found.n_unpaired) == (12, 18)
@@ -66,15 +63,13 @@ def test_rows_of_only_one_study_are_counted(toy, studies):
 
 def test_studies_of_different_tables_are_not_compared(toy, studies):
     splits = leave_one_group_out(toy.labels["gpu_group"])
-    other = run_study(toy.X, toy.seconds * 2, toy.labels, splits, {"right": by_compute})
+    other = run_study(toy.X, toy.seconds * 2, toy.labels, splits, {"right": RIGHT})
     with pytest.raises(InputError, match="different tables"):
         compare_studies(studies[0], other, ("right", "right"))
-    twice = run_study(toy.X, toy.seconds, toy.labels, (*splits, *splits), {"right": by_compute})
+    twice = run_study(toy.X, toy.seconds, toy.labels, (*splits, *splits), {"right": RIGHT})
     with pytest.raises(InputError, match="held out more than once"):
         compare_studies(twice, studies[0], ("right", "right"))
-    halves = [
-        run_study(toy.X, toy.seconds, toy.labels, [split], {"right": by_compute}) for split in splits[:2]
-    ]
+    halves = [run_study(toy.X, toy.seconds, toy.labels, [split], {"right": RIGHT}) for split in splits[:2]]
     with pytest.raises(InputError, match="share no held-out row"):
         compare_studies(*halves, ("right", "right"))
     with pytest.raises(UnknownNameError):

@@ -3,7 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from trainlaw.formulas import InputError
@@ -14,23 +14,11 @@ from trainlaw.validate.metrics import (
     log_bias,
     macro,
     mape_percent,
-    median_ape_percent,
-    rmse_s,
     share_within_percent,
     spearman,
 )
 
 TIMES = arrays(float, 12, elements=st.floats(1e-3, 1e3))
-
-
-def test_known_values():
-    measured, predicted = [1.0, 2.0, 4.0], [1.1, 1.0, 4.0]
-    assert mape_percent(measured, predicted) == pytest.approx(20.0)
-    assert median_ape_percent(measured, predicted) == pytest.approx(10.0)
-    assert rmse_s(measured, predicted) == pytest.approx(math.sqrt((0.01 + 1.0) / 3))
-    assert log_bias(measured, predicted) == pytest.approx((math.log(1.1) + math.log(0.5)) / 3)
-    assert share_within_percent(measured, predicted, 50.0) == 100.0
-    assert share_within_percent(measured, predicted, 25.0) == pytest.approx(200.0 / 3)
 
 
 @given(TIMES)
@@ -49,6 +37,7 @@ def test_relative_metrics_do_not_depend_on_the_unit_of_time(measured, predicted,
 
 
 @given(TIMES, TIMES)
+@example(np.array([1.0, 2.0]), np.array([5.0, 4.0]))
 def test_rank_correlation_is_scipys(measured, predicted):
     stats = pytest.importorskip("scipy.stats")
     if np.ptp(measured) > 0 and np.ptp(predicted) > 0:
@@ -119,7 +108,3 @@ def test_every_metric_has_the_name_of_what_it_computes():
     # The values of a new metric are those of its docstring.
     assert {name: found[name] for name in expected} == pytest.approx(expected)
     assert np.isfinite([*found.values()]).all()
-
-
-def test_two_rows_have_a_rank_correlation():
-    assert spearman([1.0, 2.0], [5.0, 4.0]) == pytest.approx(-1.0)

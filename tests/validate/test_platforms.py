@@ -3,9 +3,9 @@ from functools import partial
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate import cross_platform
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.platforms import cross_platform
 
 NULL = {"null": partial(ScaledColumn, "compute_s")}
 
@@ -51,31 +51,37 @@ def test_two_gpu_groups_are_enough_for_a_diagonal(toy):
     assert rows.loc[("three", "two"), "n_test"] == 12
 
 
-def test_fits_of_an_earlier_run_are_taken_from_the_journal(toy):
-    platforms = np.where(np.arange(len(toy.seconds)) % 2 == 0, "one", "two")
-    journal = Journal()
-    first = cross_platform(toy.X, toy.seconds, toy.labels, platforms, NULL, least_runs=5, journal=journal)
-    again = cross_platform(
-        toy.X, toy.seconds, toy.labels, platforms, {"null": Unfitted}, least_runs=5, journal=journal
-    )
-    assert again.equals(first)
-
-
-class Unfitted:
-    """An estimator that nobody may fit."""
-
-    def fit(self, X, y, groups):
-        raise AssertionError
-
-
-def test_an_interrupted_fit_is_no_matrix(toy):
-    platforms = np.where(np.arange(len(toy.seconds)) % 2 == 0, "one", "two")
-    with pytest.raises(KeyboardInterrupt):
-        cross_platform(toy.X, toy.seconds, toy.labels, platforms, {"null": Interrupted}, least_runs=5)
-
-
 class Interrupted:
     """An estimator whose fit is interrupted."""
 
     def fit(self, X, y, groups):
         raise KeyboardInterrupt
+
+
+def test_fits_of_an_earlier_run_are_taken_from_the_journal(toy):
+    platforms = np.where(np.arange(len(toy.seconds)) % 2 == 0, "one", "two")
+    journal = Journal()
+    first = cross_platform(toy.X, toy.seconds, toy.labels, platforms, NULL, least_runs=5, journal=journal)
+    again = cross_platform(
+        toy.X,
+        toy.seconds,
+        toy.labels,
+        platforms,
+        {"null": Interrupted},
+        least_runs=5,
+        journal=journal,
+    )
+    assert again.equals(first)
+
+
+def test_an_interrupted_fit_is_no_matrix(toy):
+    platforms = np.where(np.arange(len(toy.seconds)) % 2 == 0, "one", "two")
+    with pytest.raises(KeyboardInterrupt):
+        cross_platform(
+            toy.X,
+            toy.seconds,
+            toy.labels,
+            platforms,
+            {"null": Interrupted},
+            least_runs=5,
+        )

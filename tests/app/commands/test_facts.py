@@ -302,15 +302,6 @@ def test_a_named_cnn_is_the_shipped_one():
     assert named_cnn("resnet50").graph == build("resnet50")
 
 
-def test_help_of_every_command_teaches():
-    for command in ("gpus", "cnn", "data"):
-        names = re.findall(r"^  (\w+)  ", output(command, "--help").split("Commands:")[1], re.MULTILINE)
-        assert len(names) >= 3
-        for name in names:
-            assert "Example" in output(command, name, "--help")
-            assert f"trainlaw {command} {name}" in output(command, name, "--help")
-
-
 def test_the_template_of_gpus_can_be_filled_and_used(tmp_path):
     empty, like = tmp_path / "mine.csv", tmp_path / "like.csv"
     text = output("gpus", "template", "--out", empty)

@@ -123,8 +123,9 @@ def commands_of(command, *path):
 
 
 def test_examples_are_those_of_commands():
-    shown = "".join(invoke(*path, "--help").output for path in commands_of(command_line()))
-    titles = re.findall(r"^Examples?:|^  Examples?:", shown, re.MULTILINE)
+    pages = {path: invoke(*path, "--help").output for path in commands_of(command_line())}
+    assert [path for path, page in pages.items() if f"trainlaw {' '.join(path)}" not in page] == []
+    titles = re.findall(r"^Examples?:|^  Examples?:", "".join(pages.values()), re.MULTILINE)
     assert len(titles) == len(examples()) == len(list(commands_of(command_line())))
 
 

@@ -59,7 +59,7 @@ def predicted(law, asked, folder):
     with (folder / "asked.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(names)
-        writer.writerows([int(cell) if isinstance(cell, bool) else cell for cell in row] for row in asked)
+        writer.writerows([int(cell) if isinstance(cell, bool) else cell for cell in row[:9]] for row in asked)
     found = predict_runs(law, runs_of_csv(folder / "asked.csv"))
     return [
         [*map(row.values.get, ("time_s", "low_s", "high_s")), row.precision, list(row.warnings)]
@@ -102,13 +102,11 @@ PYTHON = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import law
-NAMES = ("n_gpus", "n_nodes", "link", "fabric", "price_per_hour")
-def answer(cnn, gpu, batch, precision, layout, tuned, launch, pixels, classes, *others):
+def answer(cnn, gpu, batch, precision, layout, tuned, launch, pixels, classes, options={}):
     try:
         found = law.predict(
             cnn, gpu, batch, precision, layout=layout, tuned=tuned, host_launch_s=launch,
-            pixels=pixels, classes=classes,
-            **{name: value for name, value in zip(NAMES, others) if value is not None})
+            pixels=pixels, classes=classes, **options)
         return [*found[:5], getattr(found, "cost", None)]
     except ValueError as error:
         return None if "not defined here" in str(error) else str(error)
@@ -122,83 +120,58 @@ def python(folder, asked):
     return json.loads(done.stdout)
 
 
-JAVASCRIPT = """
-import fs from "node:fs";
-import { predict } from "./law.mjs";
-const names = ["n_gpus", "n_nodes", "link", "fabric", "price_per_hour"];
-const answer = ([cnn, gpu, batch, precision, layout, tuned, host_launch_s, pixels, classes, ...others]) => {
-  const named = others.map((value, place) => [names[place], value]);
-  const more = Object.fromEntries(named.filter(([, value]) => value !== null));
-  try {
-    const options = { layout, tuned, host_launch_s, pixels, classes, ...more };
-    const found = predict(cnn, gpu, batch, precision, options);
-    return [found.time_s, found.low_s, found.high_s, found.precision, found.warnings, found.cost ?? null];
-  } catch (error) {
-    return error.message.includes("not defined here") ? null : error.message;
-  }
-};
-console.log(JSON.stringify(JSON.parse(fs.readFileSync(0)).map(answer)));
-"""
-
-
-def node(folder, asked):
-    (folder / "ask.mjs").write_text(JAVASCRIPT)
-    command = [NODE, folder / "ask.mjs"]
-    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+def node(folder, asked, script="ask.mjs"):
+    """What a script next to this file prints about the program in a folder and what is asked."""
+    shutil.copy(Path(__file__).with_name(script), folder)
+    (folder / "asked.mjs").write_text(f"export default {json.dumps(asked)};")
+    done = subprocess.run([NODE, script], cwd=folder, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
-def changed(**parts):
-    usual = {
-        "cnn": "resnet50",
-        "gpu": "T4",
-        "batch": 8,
-        "precision": None,
-        "layout": "nchw",
-        "tuned": False,
-        "launch": None,
-        "pixels": None,
-        "classes": None,
-    }
-    several = ("n_gpus", "n_nodes", "link", "fabric", "price")
-    is_several = not parts.keys().isdisjoint(several)
-    return (*(parts.get(name, value) for name, value in usual.items()), *map(parts.get, several * is_several))
-
-
-FAULTS = {
-    changed(cnn="resnet5000"): "unknown CNN",
-    changed(gpu="A100"): "A100-PCIE-40GB",
-    changed(gpu=""): "unknown GPU",
-    changed(batch=0): "whole number from 1 to 10",
-    changed(precision="fp8"): "precision as one of fp32, tf32",
-    changed(layout="nhwc"): "layout as one of nchw, channels_last",
-    changed(tuned="false"): "tuned as ",
-    changed(launch=True): "host_launch_s ",
-    changed(n_gpus=9): "evenly",
-    changed(n_gpus=2, link="ethernet-10g"): "link as one of",
-    changed(n_gpus=2, link="nvlink2-x6"): "T4 has no link nvlink2-x6",
-    changed(n_gpus=16, fabric="nvswitch3"): "fabric as one of",
-    changed(pixels=225): "pixels and classes of resnet50",
-    changed(classes=7): "pixels and classes of resnet50",
+USUAL = {
+    **{"cnn": "resnet50", "gpu": "T4", "batch": 8, "precision": None, "layout": "nchw", "tuned": False},
+    **{"host_launch_s": None, "pixels": None, "classes": None},
 }
 
 
+def changed(**parts):
+    """A question by its parts: the first nine in turn, then the options that are given."""
+    usual = (parts.pop(name, value) for name, value in USUAL.items())
+    return (*usual, parts)
+
+
+FAULTS = [
+    (changed(cnn="resnet5000"), "unknown CNN"),
+    (changed(gpu="A100"), "A100-PCIE-40GB"),
+    (changed(gpu=""), "unknown GPU"),
+    (changed(batch=0), "whole number from 1 to 10"),
+    (changed(precision="fp8"), "precision as one of fp32, tf32"),
+    (changed(layout="nhwc"), "layout as one of nchw, channels_last"),
+    (changed(tuned="false"), "tuned as "),
+    (changed(host_launch_s=True), "host_launch_s "),
+    (changed(n_gpus=9), "evenly"),
+    (changed(n_gpus=2, link="ethernet-10g"), "link as one of"),
+    (changed(n_gpus=2, link="nvlink2-x6"), "T4 has no link nvlink2-x6"),
+    (changed(n_gpus=16, fabric="nvswitch3"), "fabric as one of"),
+    (changed(pixels=225), "pixels and classes of resnet50"),
+    (changed(classes=7), "pixels and classes of resnet50"),
+]
+
+
 def faults(found):
-    wrong = [
-        (asked, got) for (asked, words), got in zip(FAULTS.items(), found, strict=True) if words not in got
-    ]
+    wrong = [(asked, got) for (asked, words), got in zip(FAULTS, found, strict=True) if words not in got]
     assert not wrong
 
 
 def test_python_refuses_what_it_does_not_know(folder):
-    faults(python(folder, list(FAULTS)))
+    faults(python(folder, [asked for asked, _ in FAULTS]))
     (several,) = python(folder, [changed(cnn="resnext50")])
     assert "may mean several CNNs" in several
 
 
 @needs_node
 def test_javascript_refuses_what_it_does_not_know(folder):
-    faults(node(folder, list(FAULTS)))
+    faults(node(folder, [asked for asked, _ in FAULTS]))
 
 
 SPELLINGS = [("ResNet-50", "NVIDIA GeForce RTX 3090"), ("res net_50", "rtx3090"), ("RESNET50", "RTX 3090")]
@@ -259,15 +232,7 @@ def test_names_mean_the_same_in_python(folder):
 
 @needs_node
 def test_names_mean_the_same_in_javascript(folder):
-    rows = asked_names()
-    (folder / "names.json").write_text(json.dumps(rows))
-    script = """import { readFileSync } from "fs"; import { meaningOf, questionOf } from "./law.mjs";
-    const answer = ([kind, text]) => { const { name, candidates, count, instance } = meaningOf(kind, text);
-      return [name, candidates, count, instance, name ? "" : questionOf(kind, text)]; };
-    console.log(JSON.stringify(JSON.parse(readFileSync("names.json", "utf8")).map(answer)));"""
-    (folder / "names.mjs").write_text(script)
-    done = subprocess.run([NODE, "names.mjs"], cwd=folder, capture_output=True, text=True, check=True)
-    found = [(one[0], tuple(one[1]), *one[2:]) for one in json.loads(done.stdout)]
+    found = [(one[0], tuple(one[1]), *one[2:]) for one in node(folder, asked_names(), "names.mjs")]
     assert found == [tuple(one) for one in meanings()]
 
 
@@ -299,7 +264,7 @@ def test_the_tables_hold_what_the_features_need_and_no_more(tmp_path):
     export_formula(law_of("host_s"), tmp_path / "law.py")
     assert set(named_model(law_of("host_s")).gpu_columns) == said
     seconds = find_cnn_counts("resnet50").counts["n_layers"] * 1e-3
-    assert python(tmp_path, [changed(launch=1e-3)])[0][:3] == [pytest.approx(seconds), None, None]
+    assert python(tmp_path, [changed(host_launch_s=1e-3)])[0][:3] == [pytest.approx(seconds), None, None]
 
 
 def test_warnings_of_settings_and_of_a_calibrated_law(tmp_path):
@@ -312,7 +277,7 @@ def test_warnings_of_settings_and_of_a_calibrated_law(tmp_path):
         changed(gpu="V100-SXM2-16GB", precision="amp"),
         changed(gpu="P4"),
         changed(gpu="MI50"),
-        changed(layout="channels_last", tuned=True, launch=1e-4),
+        changed(layout="channels_last", tuned=True, host_launch_s=1e-4),
     ]
     found = predicted(law, asked, tmp_path)
     assert [len(one[4]) for one in found] == [0, 3, 2, 2, 3]
@@ -360,24 +325,8 @@ def test_the_times_of_many_rows_are_those_of_each(law, folder):
             program["predict_many"](**{"cnn": "resnet50", "gpu": ["T4"] * len(wrong["batch"][:2]), **wrong})
 
 
-TIMES = """
-import { predict, predictMany, seconds } from "./law.mjs";
-const rows = JSON.parse(process.argv[1]);
-const timeOf = (...row) => { try { return predict(...row).time_s; } catch { return null; } };
-const near = (one, other) => (one === null ? Number.isNaN(other) : Math.abs(other / one - 1) < 1e-12);
-const options = { n_gpus: 16, n_nodes: 4, layout: "channels_last" };
-const many = predictMany(...[0, 1, 2].map((place) => rows.map((row) => row[place])), "fp32");
-const same = rows.every((row, place) => near(timeOf(...row, "fp32"), many[place]));
-const one = ["resnet50", "T4", 64, null, options];
-console.log(same && seconds(...one) === predict(...one).time_s);
-try { seconds("resnet50", "T4", 0); } catch (error) { console.log(error.message); }
-"""
-
-
 @needs_node
 def test_times_alone_are_those_of_predictions_in_javascript(law, folder):
     rows = [row[:3] for row in random_questions(law, 80) if not row[0].startswith("timm/")]
-    command = [NODE, "--input-type=module", "-e", TIMES, json.dumps(rows)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     refusal = "expected batch as a whole number from 1 to 10,000,000, got 0"
-    assert done.stdout.splitlines() == ["true", refusal]
+    assert node(folder, rows, "times.mjs") == [True, refusal]

@@ -9,9 +9,9 @@ from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.multi_gpu import (
     covers_algorithm,
     exchange_seconds,
+    formula_of_choices,
     scaled_runs,
     scaled_seconds,
-    with_built_in_single_gpu_formula,
     with_single_gpu_formula,
 )
 from trainlaw.app.models.scopes import formula_rows
@@ -107,7 +107,7 @@ def test_workbook_page_and_code_of_a_law_of_several(law, tmp_path):
     # In the page the built-in formula gives the time on one GPU, so the formula's error is not its own.
     page = page_html(law)
     assert f'"name":"{SINGLE_GPU_TIME}"' not in page
-    assert page == page_html(with_built_in_single_gpu_formula(law))
+    assert page == page_html(formula_of_choices(law, "page"))
     assert "10.3 %" not in page
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.app.models.scopes import SCOPE_HANDLING, Inputs, chosen_output, feature_expression
+from trainlaw.app.models.multi_gpu import formula_of_choices
+from trainlaw.app.models.scopes import SCOPE_HANDLING, feature_expression
 from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import SCOPES, InputError, evaluate, variables
 
@@ -36,7 +37,5 @@ def test_each_scope_has_one_row_of_handling():
 
 
 def test_an_output_that_a_scope_lacks_is_refused_with_advice(formula):
-    layer, own = (replace(formula, scope=scope) for scope in ("layer", "custom"))
-    assert chosen_output(own, "page", {Inputs.FEATURES: lambda law: law.scope}) == "custom"
     with pytest.raises(InputError, match=r"no page; export it to \.py"):
-        chosen_output(layer, "page", {})
+        formula_of_choices(replace(formula, scope="layer"), "page")

@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trainlaw.app.models.multi_gpu import formula_of_choices
 from trainlaw.app.models.terms import (
     mean_shares,
     part_values,
     terms_of,
     with_named_constants,
 )
+from trainlaw.app.models.user_formula import with_groups
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import (
     DIMENSIONLESS,
@@ -101,7 +103,10 @@ def test_name_of_a_constant_does_not_hide_a_feature():
 def test_grouped_constant_takes_its_default():
     spec = FeatureSpec("x", "x", DIMENSIONLESS, "x")
     grouped = GroupedConstant("C[harness]", "harness", {"tf": 1.2}, 1.05)
-    assert to_text(Formula(parse_text("C[harness] * x"), (spec,), spec, (grouped,)).ungrouped) == "1.05 * x"
+    formula = Formula(parse_text("C[harness] * x"), (spec,), spec, (grouped,))
+    assert to_text(formula.ungrouped) == "1.05 * x"
+    chosen = with_groups(formula, ["harness=tf"])
+    assert to_text(formula_of_choices(chosen, "page").expression) == "1.2 * x"
 
 
 def test_shares_add_up(formula):

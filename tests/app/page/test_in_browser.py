@@ -5,6 +5,7 @@ import math
 import random
 import re
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
@@ -20,29 +21,14 @@ from trainlaw.app.terminal.as_json import cnn_json
 from trainlaw.app.text.numbers import show_seconds
 from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.datasets.measurements.runs import Setup
-from trainlaw.formulas import Formula, GroupedConstant, load_formula, parse_text, to_text, variables
+from trainlaw.formulas import Formula, load_formula, parse_text, variables
 from trainlaw.validate.applicability import KEY, JointRange
 
 from ..questions import predicted, questions
 
-# Each link is opened as an address is, without leaving the page.
-ANSWERS = """links => links.map(link => {
-  readAddress(link);
-  show();
-  const texts = (id) => [...document.querySelectorAll(`#${id} [data-text]`)];
-  const seen = (id) => texts(id).map(item => item.textContent);
-  const terms = [...document.querySelectorAll("[data-term]:not([hidden])")];
-  const { dataset, textContent } = document.getElementById("time");
-  const fault = document.getElementById("fault").textContent;
-  const found = fault ? null : computed(choiceOfForm().gpu, choiceOfForm());
-  // A table says the errors, which are a note of the command.
-  const notes = found ? sentencesOf(found, "note") : [];
-  const shown = notes.filter(text => !text.startsWith("held-out error: "));
-  if (found && shown.join() !== seen("notes").join()) throw new Error(`shown: ${seen("notes").join()}`);
-  return { fault, shown: textContent, ...dataset,
-    cost: found ? found.values.cost : null, notes,
-    warnings: seen("warnings"), shares: terms.map(row => Number(row.dataset.seconds)) };
-})"""
+SCRIPTS = Path(__file__).parent
+ANSWERS = (SCRIPTS / "answers.js").read_text("utf-8")
+CONTRASTS = (SCRIPTS / "contrasts.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -216,17 +202,6 @@ def test_other_formulas_are_computed_as_well(make, words, opened, formula, tmp_p
     (tmp_path / "page.html").write_text(page_html(law), encoding="utf-8")
     seen, _ = compare(opened(tmp_path / "page.html"), law, list(asked_of(random.Random(3), 30)))
     assert any(words in text for text in seen)
-
-
-def test_constants_of_groups_can_be_chosen(opened, formula, tmp_path):
-    constant = GroupedConstant("C[harness]", "harness", {"tf </b>": 2.0, "mxnet": 0.5}, 1.25)
-    expression = parse_text(f"C[harness] * ({to_text(formula.expression)})")
-    law = replace(formula, expression=expression, grouped=(constant,))
-    (tmp_path / "page.html").write_text(page_html(law), encoding="utf-8")
-    page = opened(tmp_path / "page.html")
-    found = page.evaluate(ANSWERS, [urlencode({"group-0": group}) for group in ("", "tf </b>", "mxnet")])
-    times = [float(one["seconds"]) for one in found]
-    assert [time / times[0] for time in times] == pytest.approx([1, 2.0 / 1.25, 0.5 / 1.25], rel=1e-9)
 
 
 def test_link_brings_answer_and_comparison_back(opened, page_file):
@@ -490,27 +465,6 @@ def test_the_answer_stays_in_view(opened, page_file):
         page.click("#glance-link")
         assert eventually(page, "document.getElementById('glance').hidden")
         assert page.evaluate("document.activeElement.id") == "result"
-
-
-# Contrast of every text that is seen, by WCAG 2 (relative luminance); axe leaves many open.
-CONTRASTS = """() => {
-  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
-  const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
-  const ground = item => {
-    const colour = parts(getComputedStyle(item).backgroundColor);
-    if (colour.length === 3 || colour[3] === 1) return colour;
-    return item.parentElement ? ground(item.parentElement) : [255, 255, 255];
-  };
-  const found = [];
-  for (const item of document.querySelectorAll("body *")) {
-    const own = [...item.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-    if (!own || !item.checkVisibility() || ["SCRIPT", "OPTION"].includes(item.tagName)) continue;
-    const both = [light(parts(getComputedStyle(item).color)), light(ground(item))];
-    found.push([(Math.max(...both) + 0.05) / (Math.min(...both) + 0.05), item.outerHTML.slice(0, 80)]);
-  }
-  return found;
-}"""
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])

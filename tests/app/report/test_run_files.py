@@ -98,7 +98,7 @@ def test_report_needs_nothing_else_and_draws_everything(outcome, parsed_html):
     text = report_html(outcome)
     seen = is_alone(parsed_html(text), text)
     assert "script" not in seen.tags
-    assert seen.tags.count("svg") == 4 + len(outcome.formula.used_features)
+    assert seen.tags.count("svg") == 3 + len(outcome.formula.used_features)
     assert len(text) < 1_500_000
     for name in ("densenet121", "GP102-30", "P40", "roofline", "null_compute"):
         assert name in text

@@ -13,13 +13,13 @@ from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.studies import clusters
-from trainlaw.app.studies.clusters import ClusterExecutor, task_place
+from trainlaw.app.studies.clusters import ClusterExecutor
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import load
 from trainlaw.formulas import TrainlawError
-from trainlaw.formulas.errors import MissingDependencyError
-from trainlaw.validate import cross_platform, leave_one_group_out, run_study
+from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.platforms import cross_platform
 from trainlaw.validate.workers import given_up
 
 
@@ -207,9 +207,3 @@ def test_a_cluster_that_is_none_is_one_line(cluster, fault, monkeypatch, small_t
     assert fault in done.output
     assert "Traceback" not in done.output
     assert not (in_empty_folder / "trainlaw-run").exists()
-
-
-def test_a_missing_package_is_named_with_its_extra(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(MissingDependencyError, match=r"trainlaw\[cluster\]"), task_place("local:2", 2):
-        pass

@@ -72,7 +72,7 @@ def with_rows(sheet, is_kept):
     if is_kept is None:
         return sheet
     labels = {row: cell.value for (row, column), cell in sheet.cells.items() if column == 0}
-    top = sheet.head_row + 1
+    top = 4  # title, note, head and units
     kept = {row for row, label in labels.items() if row < top or is_kept(label)}
     # Ranks are made from keys, which must be a text, not empty, where there is none.
     key = max(column for _, column in sheet.cells) - 1 if sheet.name == "All GPUs" else None

@@ -13,6 +13,7 @@ from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.models.terms import with_named_constants
+from trainlaw.app.models.user_formula import with_groups
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.sheets.xlsx import xlsx_bytes
@@ -96,7 +97,9 @@ def books(formula, plan, forward, small, narrow, folder):
         "runs": with_runs(small, formula),
         "time": small,
         "cost": with_values(small, {**prices_in(small), "tl_order": "cost per epoch"}),
-        "grouped": with_values(small_plan(workbook_plan(grouped_formula())), CELLS_OF_GROUP),
+        "grouped": with_values(
+            small_plan(workbook_plan(with_groups(grouped_formula(), ["harness=tf"]))), CELLS_OF_GPUS
+        ),
         "long": small_plan(workbook_plan(long_law())),
         "nasty": nasty_book(),
         **{name: with_values(small, cells) for name, (cells, _) in choices().items()},
@@ -398,12 +401,16 @@ def test_gpus_are_ranked_by_time_unless_by_cost(name, books):
 
 def grouped_formula():
     text = "C[harness] * conv3x3_compute_s + 0.002 + communication_s"
-    constant = GroupedConstant("C[harness]", "harness", {"tf=1": 2.0, "mx": 3.0}, 1.5)
+    constant = GroupedConstant("C[harness]", "harness", {"tf": 2.0, "mx": 3.0}, 1.5)
     specs = feature_specs(["conv3x3_compute_s", "communication_s"])
     return Formula(parse_text(text), specs, TARGET, grouped=(constant,), scope=MULTI_GPU_RUN)
 
 
-CELLS_OF_GROUP = {"tl_n_gpus": 8.0, "tl_nodes": 2.0, "tl_algorithm": "tree", "tl_label_harness": "tf=1"}
+def grouped_as_tf():
+    return with_groups(grouped_formula(), ["harness=tf"])
+
+
+CELLS_OF_GPUS = {"tl_n_gpus": 8.0, "tl_nodes": 2.0, "tl_algorithm": "tree"}
 
 
 @needs_libreoffice
@@ -414,7 +421,7 @@ def test_grouped_constants_and_features_of_several_gpus(books):
     )
     names = ["conv3x3_compute_s", "communication_s"]
     columns = dict(zip(names, run.matrix(names).T, strict=True))
-    truth = formula.predict(columns, {"harness": ["tf=1"]})[0]
+    truth = formula.predict(columns, {"harness": ["tf"]})[0]
     assert value_of(book, "time") == pytest.approx(truth, rel=1e-9)
     assert all_gpus(book)[FIRST.gpu]["iteration time"] == pytest.approx(truth, rel=1e-9)
 

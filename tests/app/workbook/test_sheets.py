@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 from io import BytesIO
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 from trainlaw.app.inputs.requests import one_run
@@ -24,6 +26,7 @@ from trainlaw.app.workbook.model import DEFAULT_PRECISION, first_choice, workboo
 from trainlaw.datasets import TARGET, feature_specs, find_cnn_counts, find_gpu
 from trainlaw.formulas import Formula, load_formula, parse_text
 from trainlaw.formulas.scopes import FORWARD
+from xlsxwriter.utility import xl_col_to_name
 
 from ...libreoffice import read_book
 from .plans import built_in_plan, located, sheet_of, value_of
@@ -31,6 +34,9 @@ from .plans import built_in_plan, located, sheet_of, value_of
 SHEETS = ["Prediction", "Ranking", "All GPUs", "Formula", "CNNs", "GPUs", "Errors", "My runs", "Notes"]
 # A window of this many pixels, the bars of the application above and below the cells, and row numbers.
 SCREEN, BARS, MARGIN = (1400, 1000), 280, 60
+
+
+LAYOUT = Path(__file__).with_name("layout.txt")
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +63,7 @@ def test_answer_warnings_and_usual_choices_are_on_one_screen(law):
     assert places["warnings"][0] < places["use sheet My runs"][0] < rows
     points = sum(sheet.heights.get(row, LINE_POINTS) for row in range(rows))
     assert points * 96 / 72 <= SCREEN[1] - BARS
+    assert sheet.printed_rows > max(row for row, _ in sheet.cells)
     if law == FORWARD:
         _, *compiler = located(plan, "tl_compilation")
         assert sheet.cells[tuple(compiler)].value == "eager"
@@ -141,18 +148,6 @@ def test_formula_without_errors_or_inputs_still_makes_a_workbook():
     assert value_of(read_book(BytesIO(workbook_bytes(constant))), "time") == 0.002
 
 
-def test_the_workbook_prints_on_four_pages(plan):
-    assert {sheet.name for sheet in plan.sheets if sheet.printed_rows} == {
-        "Prediction",
-        "Ranking",
-        "Formula",
-        "My runs",
-    }
-    assert all(sheet.printed_rows is not None for sheet in plan.sheets)
-    prediction = sheet_of(plan, "Prediction")
-    assert prediction.printed_rows > max(row for row, _ in prediction.cells)
-
-
 def test_the_line_of_a_cnn_is_a_row_of_its_sheet(plan):
     sheet = sheet_of(plan, "CNNs")
     header = [sheet.cells[3, column].value for column in range(1 + max(column for _, column in sheet.cells))]
@@ -165,3 +160,42 @@ def test_the_line_of_a_cnn_is_a_row_of_its_sheet(plan):
         value = sheet.cells[rows[usual[0]], column].value
         assert text == value if isinstance(value, str) else float(text) == value
     assert ";resnet50;" in usual[-1]
+
+
+def in_runs(values):
+    """Values by number as a text: each with the numbers that follow each other and have it."""
+    found, before = [], None
+    for number, value in sorted(values.items()):
+        if before == (value, number - 1):
+            found[-1][1] = number
+        else:
+            found.append([number, number, value])
+        before = value, number
+    return ", ".join(
+        f"{value} {first}" if first == last else f"{value} {first}-{last}" for first, last, value in found
+    )
+
+
+def layout_of(sheet):
+    """Lines that say where a sheet has what: styles by column and row, heights, widths, and its looks."""
+    yield f"== {sheet.name}: frozen {sheet.frozen}, printed {sheet.printed_rows}"
+    yield f"bars {sheet.bars}, shared {in_runs(sheet.shared)}, hidden {sheet.hidden_columns}"
+    yield f"widths {in_runs(dict(enumerate(sheet.widths)))}"
+    yield f"heights {in_runs(sheet.heights)}"
+    columns = {column: {} for _, column in sorted(sheet.cells, key=lambda place: place[1])}
+    for (row, column), cell in sheet.cells.items():
+        columns[column][row + 1] = cell.style
+    for text, same in groupby(columns, key=lambda column: in_runs(columns[column])):
+        names = [xl_col_to_name(column) for column in same]
+        yield f"{names[0]}{':' + names[-1] if len(names) > 1 else ''}: {text}"
+    yield from map(str, sheet.charts)
+
+
+@pytest.mark.usefixtures("few_networks")
+def test_everything_stays_in_its_place(formula, overwrite_golden):
+    plan = workbook_plan(formula)
+    found = [line for sheet in plan.sheets for line in layout_of(sheet)]
+    found += [f"{name} = {place}" for name, place in plan.names.items() if ":" in place]
+    if overwrite_golden:
+        LAYOUT.write_text("".join(f"{line}\n" for line in found), encoding="utf-8")
+    assert found == LAYOUT.read_text(encoding="utf-8").splitlines()

@@ -1,8 +1,7 @@
 import pytest
 from trainlaw.datasets import find_cnn, find_cnn_counts, load
 from trainlaw.datasets.cnns.names import cnn_name, cnn_names
-from trainlaw.datasets.cnns.zoo import zoo_entry, zoo_names
-from trainlaw.datasets.files.mapping import joined_name
+from trainlaw.datasets.cnns.zoo import zoo_entry
 from trainlaw.formulas.errors import UnknownNameError
 
 from ...rows import each_row
@@ -70,10 +69,6 @@ def test_a_regnet_means_the_same_in_tables_and_on_the_command_line(name, of_auth
     # The runs of the authors are those of the authors' CNN.
     runs = load("multi").where(source="pycls").frame
     assert f"pycls/{name}" in set(runs["cnn"]) and name not in set(runs["cnn"])
-
-
-def test_no_two_networks_share_a_spelling():
-    assert len({joined_name(name) for name in zoo_names()}) == len(zoo_names())
 
 
 def test_a_cnn_of_timm_can_be_built_at_any_size():

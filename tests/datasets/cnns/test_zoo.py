@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
 from trainlaw.datasets.cnns.builder import CnnBuilder
+from trainlaw.datasets.files.mapping import joined_name
 
 from ...rows import each_row
 from .published import agrees, published
@@ -68,5 +69,5 @@ def test_names_are_listed_without_building(monkeypatch):
 
 
 def test_names_do_not_run_into_each_other():
-    assert len({name.lower() for name in zoo_names()}) == len(zoo_names())
+    assert len({joined_name(name) for name in zoo_names()}) == len(zoo_names())
     assert all(re.fullmatch(r"(pycls/)?[a-z0-9_()]+", name) for name in zoo_names())

@@ -1,6 +1,5 @@
 import gzip
 import io
-import sys
 import zipfile
 
 import pandas
@@ -8,7 +7,7 @@ import pytest
 from trainlaw.datasets.files import table_files
 from trainlaw.datasets.files.grids import read_sheets
 from trainlaw.datasets.files.table_files import read_table_file
-from trainlaw.formulas.errors import InputError, MissingDependencyError
+from trainlaw.formulas.errors import InputError
 
 
 def test_a_gzip_bomb_is_refused_before_it_is_unpacked(write, monkeypatch):
@@ -33,15 +32,6 @@ def test_a_file_that_is_too_large_is_refused_unread(write, monkeypatch):
     monkeypatch.setattr(table_files, "MAX_BYTES", 10)
     with pytest.raises(InputError, match="at most 10 bytes"):
         read_table_file(write("a,b\n1,2\n3,4\n"))
-
-
-@pytest.mark.parametrize(("name", "package"), [("t.xlsx", "openpyxl"), ("t.parquet", "pyarrow")])
-def test_a_missing_package_is_named_with_its_extra(write, monkeypatch, name, package):
-    for module in [module for module in sys.modules if module.split(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependencyError, match=rf"{package}.*trainlaw\[data\]"):
-        read_table_file(write("x", name))
 
 
 def test_empty_rows_of_a_sheet_are_skipped(tmp_path):

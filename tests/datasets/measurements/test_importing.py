@@ -86,11 +86,8 @@ def test_built_in_runs_come_back_from_excel(tmp_path):
     assert (back.frame[texts] == runs.frame[texts]).all().all()
 
 
-def test_semicolons_and_a_byte_order_mark_are_read(write):
+def test_semicolons_a_byte_order_mark_and_repeats_are_read(write):
     assert len(import_runs(write("\ufeff" + GOOD.replace(",", ";")))) == 2
-
-
-def test_repeats_are_kept(write):
     assert len(import_runs(write(GOOD + GOOD.partition("\n")[2]))) == 4
 
 
@@ -168,30 +165,14 @@ def test_an_optional_column_in_another_spelling_is_not_lost(write, theirs, ours,
     assert found_faults(path, {ours: theirs}) == []
 
 
-def test_optional_columns_take_their_defaults_or_are_read(tmp_path):
-    path = tmp_path / "runs.csv"
-    path.write_text("gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,8,0.1\n")
-    row = import_runs(path).frame.iloc[0]
-    assert [row["layout"], row["compilation"], row["data"], row["tuned"], row["pool_reason"]] == [
-        "unknown",
-        "unknown",
-        "unknown",
-        0,
-        "none",
-    ]
-    path.write_text(
-        "gpu,cnn,batch_per_gpu,time_s,layout,compilation,data,tuned,memory_bytes\n"
-        "T4,resnet50,8,0.1,channels_last,inductor,synthetic,1,3e9\n"
-    )
-    row = import_runs(path).frame.iloc[0]
-    assert [row["layout"], row["compilation"], row["tuned"], row["memory_bytes"]] == [
-        "channels_last",
-        "inductor",
-        1,
-        3e9,
-    ]
-    path.write_text("gpu,cnn,batch_per_gpu,time_s,layout\nT4,resnet50,8,0.1,nhwc\n")
-    (fault,) = found_faults(path)
+def test_optional_columns_take_their_defaults_or_are_read(write):
+    names = ["layout", "compilation", "tuned", "memory_bytes"]
+    row = import_runs(write("gpu,cnn,batch_per_gpu,time_s\nT4,resnet50,8,0.1\n")).frame.iloc[0]
+    assert row[["data", "pool_reason", *names[:3]]].tolist() == ["unknown", "none", "unknown", "unknown", 0]
+    head = f"gpu,cnn,batch_per_gpu,time_s,data,{','.join(names)}\nT4,resnet50,8,0.1,synthetic,"
+    row = import_runs(write(f"{head}channels_last,inductor,1,3e9\n")).frame.iloc[0]
+    assert row[names].tolist() == ["channels_last", "inductor", 1, 3e9]
+    (fault,) = found_faults(write(f"{head}nhwc,inductor,1,3e9\n"))
     assert "one of nchw, channels_last, unknown" in str(fault)
 
 

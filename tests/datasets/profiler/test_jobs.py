@@ -14,7 +14,7 @@ from trainlaw.datasets.profiler.row_files import sibling
 from trainlaw.datasets.profiler.sweep import profile_runs
 from trainlaw.datasets.profiler.timing import StoppingRule
 from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
-from trainlaw.validate import read_rates
+from trainlaw.validate.measured_rates import read_rates
 
 from .conftest import measurement
 from .test_devices import fake_torch
@@ -98,5 +98,3 @@ def test_without_torch_one_line_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[profile\]'"):
         profile_runs(wanted(), tmp_path / "runs.csv", RULE, lambda progress: None)
-    with pytest.raises(MissingDependencyError):
-        local_device.torch_part("torch_measure")

@@ -107,7 +107,10 @@ def test_trees_keep_within_the_limits_of_size(typed_with):
         assert sum(node.constant is not None for node in tree) <= 3
 
 
-def test_the_score_is_the_mean_of_the_held_out_losses(typed_problem):
+def test_the_score_is_the_mean_of_the_held_out_losses_and_without_groups_the_loss(
+    typed_problem, untyped_problem
+):
+    assert all(tree.score == tree.loss for tree in start_island(untyped_problem, 0).population)
     for tree in start_island(typed_problem, 0).population:
         assert tree.score == np.mean(tree.cases)
         assert tree.score != tree.loss
@@ -132,27 +135,21 @@ def test_children_that_cannot_survive_have_no_held_out_losses(typed_problem):
     assert np.isfinite(cases[np.isfinite(losses) & ~skipped]).any(axis=1).mean() > 0.9
 
 
-def test_without_groups_the_score_is_the_loss(untyped_problem):
-    assert all(tree.score == tree.loss for tree in start_island(untyped_problem, 0).population)
-
-
-def test_an_island_is_spent_with_its_share_of_the_evaluations(typed_with):
-    problem = typed_with(evaluations=90, islands=3)
+@each_row(
+    ("settings", "count", "limit"),
+    [
+        # Its share of the evaluations; generations that found nothing new.
+        ({"evaluations": 90, "islands": 3}, "evaluations", 30),
+        ({"evaluations": None, "limit_seconds": 9.0}, "barren", MOST_BARREN),
+    ],
+)
+def test_an_island_is_spent_at_its_limits(settings, count, limit, typed_with):
+    problem = typed_with(**settings)
     island = start_island(problem, 0)
-    island.evaluations = 29
-    assert not is_spent(island, problem)
-    island.evaluations = 30
-    assert is_spent(island, problem)
+    for number in (limit - 1, limit):
+        setattr(island, count, number)
+        assert is_spent(island, problem) == (number == limit)
     assert advance(island, problem, 5).generation == 0
-
-
-def test_an_island_that_finds_nothing_new_is_spent(typed_with):
-    problem = typed_with(evaluations=None, limit_seconds=9.0)
-    island = start_island(problem, 0)
-    island.barren = MOST_BARREN - 1
-    assert not is_spent(island, problem)
-    island.barren = MOST_BARREN
-    assert is_spent(island, problem)
 
 
 def test_a_generation_without_new_structures_is_barren(typed_problem):

@@ -6,21 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from trainlaw.formulas import MissingDependencyError
 from trainlaw.validate.baselines import baseline, baselines_for, engines
 from trainlaw.validate.baselines.engines import _table
 
 ENGINES = baselines_for("run", "engine")
-
-
-@pytest.mark.parametrize("name", ENGINES)
-def test_without_the_package_the_command_is_named(name, monkeypatch):
-    def absent(module):
-        raise ImportError(module)
-
-    monkeypatch.setattr("trainlaw.formulas.errors.import_module", absent)
-    with pytest.raises(MissingDependencyError, match=rf"needs the package {name}.*trainlaw\[peers\]"):
-        ENGINES[name]()
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -1,28 +1,9 @@
 """Learned baselines: the missing package is named; scaling and bases do what they claim."""
 
-import builtins
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.formulas import MissingDependencyError
 from trainlaw.validate.baselines.learned import GradientBoosting
-
-
-def test_without_scikit_learn_the_extra_is_named(monkeypatch):
-    original = builtins.__import__
-
-    def without_sklearn(module, *arguments, **options):
-        if module.partition(".")[0] == "sklearn":
-            raise ImportError(module)
-        return original(module, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without_sklearn)
-    for module in [module for module in sys.modules if module.partition(".")[0] == "sklearn"]:
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'trainlaw\[sklearn\]'"):
-        GradientBoosting()
 
 
 class Exact:

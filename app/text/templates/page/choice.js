@@ -1,8 +1,8 @@
 // The choice that strings by field hold, `texts`, as the form or a link has them.
 const NUMBERS = ["batch", "gpus", "nodes", "largest", "peak", "bandwidth", "images", "epochs"];
 const TICKS = Object.keys(FORMULA.first).filter((id) => ["true", "false"].includes(FORMULA.first[id]));
-const FIELDS = [...Object.keys(FORMULA.first), ...FORMULA.grouped.map((_, index) => `group-${index}`)];
-const initial = (id) => FORMULA.first[id] ?? "";
+const FIELDS = Object.keys(FORMULA.first);
+const initial = (id) => FORMULA.first[id];
 
 // A forward pass is on one GPU, and inference has no epochs.
 const ONE_PASS = { gpus: "1", nodes: "", largest: "0", epochs: "1" };

@@ -84,12 +84,6 @@ const columnsOf = (gpu, choice) => {
     exchange_rounds: Math.ceil(Math.log2(choice.gpus)),
   };
 };
-// A constant that differs by group is passed along with the features, under its own name.
-const groupConstants = (choice) =>
-  FORMULA.grouped.map(({ name, values, default: other }, index) => {
-    const group = choice[`group-${index}`];
-    return [name, Object.hasOwn(values, group) ? values[group] : other];
-  });
 const changesOf = (choice) =>
   ["peak", "bandwidth"].filter((rate) => choice[rate] !== 1).map((rate) => `${choice[rate]}x ${rate}`);
 const isChanged = (choice) => changesOf(choice).length > 0;
@@ -178,22 +172,20 @@ const factsOf = (gpu, choice) => {
     price_origin: originOf(gpu, choice),
   };
 };
-const featuresOf = (columns, choice) => ({
-  ...Object.fromEntries(groupConstants(choice)),
-  ...Object.fromEntries(FORMULA.features.map(({ name, compute }) => [name, compute(columns)])),
-});
+const featuresOf = (columns) =>
+  Object.fromEntries(FORMULA.features.map(({ name, compute }) => [name, compute(columns)]));
 // One GPU with the choice: base columns, features, times, and the answers over all of them.
 const computed = (gpu, chosen) => {
   const choice = onGpu(gpu, chosen);
   const columns = columnsOf(gpu, choice);
-  const features = featuresOf(columns, choice);
+  const features = featuresOf(columns);
   const law = lawOf(choice);
   const single = law.predict(features);
   const allReduce = choice.gpus > 1 ? FORMULA.allReduce({ ...columns, single_gpu_time_s: single }) : 0;
   const seconds = single + allReduce;
   const nearest = nearestRun(gpu, choice);
   const there = nearest && { ...columns, batch_per_gpu: nearest.nearest_batch };
-  const nearestSeconds = there ? law.predict(featuresOf(there, choice)) : NaN;
+  const nearestSeconds = there ? law.predict(featuresOf(there)) : NaN;
   const times = { ...nearest, nearest_time_s: nearestSeconds, single_gpu_time_s: single, added_s: allReduce, is_undefined: Number.isFinite(seconds) ? 0 : 1 };
   const { values, said } = answered({ ...columns, ...features, ...times, ...factsOf(gpu, choice) }, law.answers);
   return { gpu, law, features, allReduce, seconds, values, said };

@@ -26,8 +26,6 @@ const showNumbers = (result) => {
     place.textContent = quantity(features[feature.name], feature.unit);
     place.classList.toggle("fault", isOutside(result, feature.name));
   }
-  for (const place of document.querySelectorAll("[data-group]"))
-    place.textContent = shown(features[FORMULA.grouped[Number(place.dataset.group)].name]);
 };
 const showTerms = (result, formula) => {
   const times = timesOf(result);

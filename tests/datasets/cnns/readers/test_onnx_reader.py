@@ -4,7 +4,7 @@ import re
 
 import pytest
 from trainlaw.datasets.cnns import build, counts, read_cnn, read_onnx
-from trainlaw.formulas.errors import InputError, MissingDependencyError, TrainlawError
+from trainlaw.formulas.errors import InputError
 
 from ....rows import each_row
 
@@ -277,15 +277,6 @@ def test_other_files_are_refused(content, tmp_path):
         read_onnx(path)
     with pytest.raises(InputError, match="cannot read"):
         read_onnx(tmp_path / "absent.onnx")
-
-
-def test_without_onnx_one_line_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    path = tmp_path / "net.onnx"
-    path.write_bytes(b"x")
-    with pytest.raises(MissingDependencyError, match=r"trainlaw\[cnn\]"):
-        read_onnx(path)
-    assert issubclass(MissingDependencyError, TrainlawError)
 
 
 @each_row(

@@ -1,12 +1,9 @@
 """The functions of torch as the reader follows them; no torch is needed, since only shapes matter."""
 
-import sys
-
 import pytest
-from trainlaw.datasets.cnns import read_torch
 from trainlaw.datasets.cnns.readers.tensors import GraphTracer
 from trainlaw.datasets.cnns.readers.torch_reader import OPERATIONS, ModuleCall, Weight
-from trainlaw.formulas.errors import InputError, MissingDependencyError
+from trainlaw.formulas.errors import InputError
 
 SHAPE = (2, 6, 8, 8)
 
@@ -112,9 +109,3 @@ def test_a_convolution_along_the_channels_is_a_scale():
     assert "along channels" in tracer.notes[0]
     with pytest.raises(InputError, match="keeps its length"):
         OPERATIONS["conv1d"](ModuleCall(tracer, [means, weight(1, 1, 3)], {}, ((2, 1, 4),)))
-
-
-def test_without_torch_one_line_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingDependencyError, match=r"trainlaw\[profile\]"):
-        read_torch(object(), (3, 8, 8))
