@@ -19,9 +19,9 @@ from trainlaw.app.models.scopes import formula_rows
 from trainlaw.datasets import RunTable, load
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, load_formula
-from trainlaw.validate import RefittedFormula
 from trainlaw.validate.baselines.inputs import rows_drawn
 from trainlaw.validate.metrics import mape_percent
+from trainlaw.validate.refit import RefittedFormula
 from trainlaw.validate.time_factors import time_factors
 
 NUMBERS_OF_RUNS = (1, 3, 5)

@@ -4,7 +4,7 @@ from trainlaw.evolve.form import Bracket
 from trainlaw.evolve.front.search import FrontSearch, FrontSettings
 from trainlaw.evolve.front.space import Amount, Space
 from trainlaw.evolve.regressor import FormulaRegressor
-from trainlaw.evolve.search.loop import Progress, SearchState
+from trainlaw.evolve.search.loop import Progress
 from trainlaw.evolve.settings import Factor, SearchSettings
 
 __all__ = [
@@ -16,6 +16,5 @@ __all__ = [
     "FrontSettings",
     "Progress",
     "SearchSettings",
-    "SearchState",
     "Space",
 ]

@@ -28,15 +28,13 @@ from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula, GroupedConstant, load_formula, save_formula
 from trainlaw.formulas.lazy_names import lazy_names
 from trainlaw.formulas.pareto import ParetoFront, ScoredFormula
-from trainlaw.formulas.scopes import SCOPES, Scope
+from trainlaw.formulas.scopes import SCOPES
 
 if TYPE_CHECKING:
-    from trainlaw.formulas.algebra.derivatives import derivative
     from trainlaw.formulas.algebra.simplification import simplify
-    from trainlaw.formulas.algebra.tidying import RoundedExpression, round_constants, tidy
+    from trainlaw.formulas.algebra.tidying import round_constants, tidy
     from trainlaw.formulas.algebra.unit_inference import infer_unit
-    from trainlaw.formulas.proofs.elasticities import Elasticities, Proof
-    from trainlaw.formulas.proofs.enclosure import bounds
+    from trainlaw.formulas.proofs.elasticities import Elasticities
 
 __all__ = [
     "DIMENSIONLESS",
@@ -53,20 +51,15 @@ __all__ = [
     "InputError",
     "MissingDependencyError",
     "ParetoFront",
-    "Proof",
-    "RoundedExpression",
     "RowSums",
-    "Scope",
     "ScoredFormula",
     "TrainlawError",
     "Unit",
     "UnitError",
     "UnknownNameError",
     "Variable",
-    "bounds",
     "complexity",
     "constants",
-    "derivative",
     "evaluate",
     "infer_unit",
     "load_formula",
@@ -81,11 +74,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "algebra.derivatives": "derivative",
-    "proofs.enclosure": "bounds",
-    "proofs.elasticities": "Elasticities Proof",
+    "proofs.elasticities": "Elasticities",
     "algebra.simplification": "simplify",
-    "algebra.tidying": "RoundedExpression round_constants tidy",
+    "algebra.tidying": "round_constants tidy",
     "algebra.unit_inference": "infer_unit",
 }
 

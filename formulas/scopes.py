@@ -9,14 +9,8 @@ from types import MappingProxyType
 class Scope:
     """The quantity that a formula gives.
 
-    Parameters
-    ----------
-    name : str
-        Name as stored in `Formula.scope`.
-    title : str
-        Human-readable description.
-    part : str
-        What the expression is evaluated on where the target is a sum over such parts; empty otherwise.
+    name : as stored in `Formula.scope`. title : for people. part : what the expression is evaluated on where
+    the target is a sum over such parts; empty otherwise.
     """
 
     name: str

@@ -30,18 +30,10 @@ _LEAST_SHARE = 0.05
 class JointRange:
     """Distance from the training rows, and the limit beyond which a row counts as outside.
 
-    Attributes
-    ----------
-    names : tuple of str, length k
-        Features.
-    floors : ndarray, shape (k,)
-        Added to each feature before the logarithm, so that zeros have one.
-    centre : ndarray, shape (k,)
-        Mean of ln(feature + floor).
-    whitening : ndarray, shape (k, k)
-        The distance of a row is the length of whitening @ (ln(feature + floor) - centre) over sqrt(k).
-    limit : float
-        Distance within which nine tenths of the rows of a new GPU group lie, with equal weight per group.
+    names : k features. floors : added to each feature before the logarithm, so that zeros have one, (k,).
+    centre : mean of ln(feature + floor), (k,). whitening : (k, k); the distance of a row is the length of
+    whitening @ (ln(feature + floor) - centre) over sqrt(k). limit : distance within which nine tenths of the
+    rows of a new GPU group lie, with equal weight per group.
     """
 
     names: tuple[str, ...]

@@ -14,16 +14,10 @@ from trainlaw.validate.result import MEASURED, StudyResult
 class Comparison:
     """Difference of the absolute percentage errors of two estimators, second minus first.
 
-    Attributes
-    ----------
-    difference_percent, low_percent, high_percent : float
-        Mean over groups and its bootstrap interval, percentage points; negative if the second is better.
-    by_group : DataFrame
-        Columns `group`, `n_rows`, `first_mape_percent`, `second_mape_percent`, `difference_percent`.
-    n_rows : int
-        Number of rows that both predicted.
-    n_unpaired : int
-        Number of rows that only one predicted.
+    difference_percent, low_percent, high_percent : mean over groups and its bootstrap interval, percentage
+    points; negative if the second is better. by_group : columns `group`, `n_rows`, `first_mape_percent`,
+    `second_mape_percent`, `difference_percent`. n_rows : rows that both predicted. n_unpaired : rows that
+    only one predicted.
     """
 
     difference_percent: float
@@ -47,24 +41,9 @@ def compare_studies(
 ) -> Comparison:
     """Compare an estimator of the first study with one of the second, row by row.
 
-    Parameters
-    ----------
-    first, second : StudyResult
-        Studies of the same table; they may be the same study.
-    estimators : tuple of str
-        Name of an estimator of the first study, and of one of the second.
-    by : str
-        Label column of the groups.
-
-    Returns
-    -------
-    Comparison
-        Differences on the rows that both held out.
-
-    Raises
-    ------
-    InputError
-        If the studies share no row, hold out a row twice, or differ in the measured time of a row.
+    first, second : studies of the same table, perhaps the same one. estimators : a name of the first study
+    and one of the second. by : label column of the groups. InputError if the studies share no row, hold out a
+    row twice, or differ in the measured time of a row.
     """
     pairs = _paired(first, second, estimators, by)
     frame = pd.DataFrame(

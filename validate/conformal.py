@@ -35,14 +35,8 @@ SHARE_WITHIN = 0.5
 class ConformalInterval:
     """Interval from `predicted / factor` to `predicted x factor` for a run on a new GPU.
 
-    Attributes
-    ----------
-    factor : float
-        At least 1; infinite if there are too few groups for the level (nine are needed for 90 %).
-    level : float
-        Intended share of covered rows, as a mean over new groups.
-    n_groups : int
-        Number of calibration groups.
+    factor : at least 1; infinite if there are too few groups for the level (nine are needed for 90 %). level
+    : intended share of covered rows, as a mean over new groups. n_groups : of calibration.
     """
 
     factor: float

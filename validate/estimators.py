@@ -10,19 +10,12 @@ from typing import Protocol, Self
 import numpy as np
 import pandas as pd
 
-#: Labels that an estimator may request by an attribute `label_columns`, for constants per harness.
-#: They describe how a run was done and timed, never which GPU or CNN it used.
-SHAREABLE_LABELS = ("harness", "framework", "precision", "algorithm")
-
 
 class Estimator(Protocol):
     """An estimator of seconds from features.
 
     Attributes
     ----------
-    label_columns : tuple of str, optional
-        Names among `SHAREABLE_LABELS`; `fit` and `predict` then receive the keyword `labels`, a DataFrame of
-        these string columns.
     division_columns : tuple of str, optional
         Names of any labels; `fit` then receives the keyword `divisions`, a DataFrame of those of the training
         rows that the table has, to hold out groups of them in turn. `predict` never receives them.

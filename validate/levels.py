@@ -92,16 +92,8 @@ _LEAST_GPUS = 3
 class LevelError:
     """The macro error at one level with its bootstrap interval.
 
-    Attributes
-    ----------
-    level : str
-        Title of the level.
-    n_groups : int
-        Number of GPU groups in the mean.
-    macro_mape_percent, low_percent, high_percent : float
-        Mean over groups and interval, percent; nan without data.
-    sheet_percent : float
-        Error of the same groups at level 0, percent.
+    level : title. n_groups : GPU groups in the mean. macro_mape_percent, low_percent, high_percent : mean
+    over groups and interval, percent; nan without data. sheet_percent : error of the same groups at level 0.
     """
 
     level: str
@@ -123,30 +115,10 @@ def calibration_levels(
 ) -> tuple[LevelError, ...]:
     """Return the error of the held-out GPUs at levels 0 and 1 and, for each number of runs, at level 2.
 
-    Parameters
-    ----------
-    result : StudyResult
-        A study whose splits hold out whole GPU groups, with the label `gpu`.
-    estimator : str
-        Name of an estimator of the study whose fits are formulas.
-    X : DataFrame, shape (n_runs, n_features)
-        Features of that study.
-    rates : sequence of MeasuredRates
-        Achieved rates, for level 1, which needs those of the target and of three GPUs of the training rows.
-    n_anchors : sequence of int
-        Numbers of runs measured on the target, for level 2.
-    draws : int
-        Random choices of these runs to average over.
-
-    Returns
-    -------
-    tuple of LevelError
-        One entry per level.
-
-    Raises
-    ------
-    InputError
-        If the estimator has no formulas.
+    result : a study whose splits hold out whole GPU groups, with the label `gpu`. estimator : one whose fits
+    are formulas; InputError otherwise. X : features of that study, (n_runs, n_features). rates : achieved
+    rates, for level 1, which needs those of the target and of three GPUs of the training rows. n_anchors :
+    numbers of runs measured on the target, for level 2. draws : random choices of these runs to average over.
     """
     errors = anchor_errors(result, estimator, X, n_anchors=(0, *n_anchors), draws=draws)
     table = errors.pivot_table(index="group", columns="n_anchors", values="mape_percent")
@@ -165,26 +137,9 @@ def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tu
     """Return the error of held-out architectures by data sheet, and with the runs of their GPU calibrated.
 
     Runs of the same GPU group, precision and layout, of other splits and so of other architectures, calibrate
-    the formula of a split (`time_factors`).
-
-    Parameters
-    ----------
-    result : StudyResult
-        A study whose splits hold out whole architectures, with the labels `gpu_group` and `cnn_base`.
-    estimator : str
-        Name of an estimator of the study whose fits are formulas.
-    X : DataFrame, shape (n_runs, n_features)
-        Features of that study.
-
-    Returns
-    -------
-    tuple of LevelError
-        Two entries.
-
-    Raises
-    ------
-    InputError
-        If the estimator has no formulas.
+    the formula of a split (`time_factors`). result : a study whose splits hold out whole architectures, with
+    the labels `gpu_group` and `cnn_base`. estimator : one whose fits are formulas; InputError otherwise. X :
+    features of that study, (n_runs, n_features).
     """
     known = calibrated_predictions(result, estimator, X)
     groups = result.labels("gpu_group")

@@ -19,18 +19,9 @@ _TEXT_COLUMNS = ("gpu", "precision", "remark")
 class MeasuredRates:
     """Rates measured on one GPU; None if not measured.
 
-    Attributes
-    ----------
-    gpu : str
-        Name of the GPU in the catalogue.
-    precision : str
-        Precision of the matrix product.
-    achieved_matmul_flop_per_s : float or None
-        Rate of a large matrix product, FLOP/s.
-    achieved_copy_byte_per_s : float or None
-        Bytes read and written per second by a large copy on the GPU.
-    launch_latency_s : float or None
-        Launch latency of an empty kernel, seconds.
+    gpu : name in the catalogue. precision : of the matrix product. achieved_matmul_flop_per_s : of a large
+    matrix product, FLOP/s. achieved_copy_byte_per_s : bytes read and written per second by a large copy on
+    the GPU. launch_latency_s : of an empty kernel, seconds.
     """
 
     gpu: str
@@ -41,28 +32,13 @@ class MeasuredRates:
 
 
 def read_rates(path: Path, gpus: GpuCatalog | None = None) -> tuple[MeasuredRates, ...]:
-    """Return the achieved rates in a file.
+    """Return the achieved rates in a file, one entry per row.
 
-    Parameters
-    ----------
-    path : Path
-        CSV file, or JSON file with a list of objects; a column `gpu`, optionally `precision` and `remark`,
-        and the columns `RATE_COLUMNS`.
-    gpus : GpuCatalog, optional
-        Where the GPUs of the rates are looked up, so that rates in another unit are noticed.
-
-    Returns
-    -------
-    tuple of MeasuredRates
-        One entry per row.
-
-    Raises
-    ------
-    InputError
-        With file and row, for an unknown column, a missing GPU, two rows for one GPU and precision, or a rate
-        that is not a positive number; with `gpus` also for a rate that its GPU cannot have.
-    UnknownNameError
-        If `gpus` lack a GPU: its rates would be of no use.
+    path : CSV file, or JSON file with a list of objects; a column `gpu`, optionally `precision` and `remark`,
+    and the columns `RATE_COLUMNS`. gpus : where the GPUs of the rates are looked up, so that rates in another
+    unit are noticed. InputError, with file and row, for an unknown column, a missing GPU, two rows for one
+    GPU and precision, or a rate that is not a positive number; with `gpus` also for a rate that its GPU
+    cannot have, and UnknownNameError for a GPU that they lack: its rates would be of no use.
     """
     rows = _json_rows(path) if path.suffix.lower() == ".json" else read_csv(path)[1]
     if not rows:

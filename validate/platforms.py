@@ -41,41 +41,11 @@ def cross_platform(
     only the platform is new. On the diagonal, whole GPU groups are held out in up to five folds; a platform
     with one group has no diagonal.
 
-    Parameters
-    ----------
-    X : DataFrame, shape (n_runs, n_features)
-        Features, as for `run_study`.
-    seconds : array_like, shape (n_runs,)
-        Measured times, in seconds.
-    labels : DataFrame, shape (n_runs, n_labels)
-        Text, `group_column` among its columns.
-    platforms : array_like, shape (n_runs,)
-        Platform of each run.
-    estimators : mapping of str to callable
-        What makes each estimator, by name.
-    group_column : str
-        Label whose groups are held out on the diagonal and weigh the same in the mean.
-    least_runs : int
-        Platforms with fewer runs are only evaluated.
-    workers : int
-        Simultaneous fits, as for `run_study`.
-    executor : concurrent.futures.Executor or None
-        Where the fits run, as for `run_study`.
-    journal : Journal or None
-        Where the outcome of each fit is kept, as for `run_study`.
-
-    Returns
-    -------
-    DataFrame
-        Columns `estimator`, `train`, `test`, `n_train`, `n_test`, `mape_percent`, `macro_mape_percent` (mean
-        over GPU groups), `low` and `high` (its bootstrap interval).
-
-    Raises
-    ------
-    InputError
-        If fewer than two platforms have runs, or none has `least_runs`.
-    KeyboardInterrupt
-        If fits were interrupted.
+    platforms : of each run, (n_runs,). group_column : label whose groups are held out on the diagonal and
+    weigh the same in the mean. least_runs : platforms with fewer runs are only evaluated. The others are as
+    for `run_study`. Columns `estimator`, `train`, `test`, `n_train`, `n_test`, `mape_percent`,
+    `macro_mape_percent` (mean over GPU groups), `low` and `high` (its bootstrap interval). InputError if
+    fewer than two platforms have runs, or none has `least_runs`; KeyboardInterrupt if fits were interrupted.
     """
     names = np.asarray(platforms, dtype=str)
     found, sizes = np.unique(names, return_counts=True)

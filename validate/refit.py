@@ -20,12 +20,8 @@ _PRIOR_DEVIATION = 1.0
 class GivenFormula:
     """An estimator that predicts by a formula as it is.
 
-    Parameters
-    ----------
-    formula : Formula
-        Kept without its errors and provenance.
-    cnn_layers : CnnLayers or None
-        Layers of the CNNs in the table, for a formula of one layer; None if a row is a run.
+    formula : kept without its errors and provenance. cnn_layers : layers of the CNNs in the table, for a
+    formula of one layer; None if a row is a run.
     """
 
     def __init__(self, formula: Formula, cnn_layers: CnnLayers | None = None) -> None:
@@ -52,14 +48,8 @@ class RefittedFormula(GivenFormula):
     """An estimator with the form of a formula: each constant times a factor fitted to the training rows.
 
     Signs and zeros of constants stay. Fit: log residuals, soft L1 (scale 0.25), weight (rows of the GPU
-    group)^-0.35, log-normal prior around the given constants: with few rows they hardly move.
-
-    Parameters
-    ----------
-    formula : Formula
-        The form, with the constants to start from.
-    cnn_layers : CnnLayers or None
-        As for `GivenFormula`.
+    group)^-0.35, log-normal prior around the given constants: with few rows they hardly move. Arguments as
+    for `GivenFormula`.
     """
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:

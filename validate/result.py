@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -168,46 +167,6 @@ class StudyResult:
                 rows.append((estimator, "faster_gpu_percent", *interval))
         return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])
 
-    def to_json(self) -> dict[str, object]:
-        """Return the result as plain JSON values; `from_json` reads it back."""
-        columns = {
-            str(name): [_json_value(value) for value in self.predictions[name].tolist()]
-            for name in self.predictions.columns
-        }
-        return {
-            "estimators": list(self.estimators),
-            "missing_splits": list(self.missing_splits),
-            "predictions": columns,
-            "formulas": [
-                {"split": split, "estimator": estimator, "formula": formula.to_json()}
-                for (split, estimator), formula in self.formulas.items()
-            ],
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "StudyResult":
-        """Return the result that `to_json` wrote; InputError if a part is missing or of another kind."""
-        try:
-            predictions = pd.DataFrame(dict(value["predictions"]))
-            estimators = tuple(str(name) for name in value["estimators"])
-            # A column with null entries is read as objects; as floats these are nan again.
-            for name in (MEASURED, *estimators):
-                predictions[name] = predictions[name].astype(float)
-            formulas = {
-                (str(entry["split"]), str(entry["estimator"])): Formula.from_json(entry["formula"])
-                for entry in value["formulas"]
-            }
-            return cls(
-                predictions, estimators, tuple(str(name) for name in value["missing_splits"]), formulas
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"this is no study result: {type(error).__name__} {error}") from None
-
 
 def _metric_on_rows(metric: Metric, measured: np.ndarray, predicted: np.ndarray, rows: np.ndarray) -> float:
     return metric(measured[rows], predicted[rows])
-
-
-def _json_value(value: object) -> object:
-    """Return `value`, or None for a number that JSON cannot hold; `from_json` reads None as nan."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value

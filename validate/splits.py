@@ -152,29 +152,10 @@ def grouped_k_fold(groups: npt.ArrayLike, k: int, seed: int = 0) -> tuple[Split,
 def pairs_of_folds(groups: npt.ArrayLike, others: npt.ArrayLike, k: int, seed: int = 0) -> tuple[Split, ...]:
     """Return one split per pair of a part of the groups and a part of the others, each in `k` parts.
 
-    Test rows have a label of each part, training rows of neither.
+    Test rows have a label of each part, training rows of neither; pairs without test or training rows are
+    omitted. groups, others : for example GPU groups and base CNNs, (n_runs,). k : number of parts of each,
+    fewer where there are fewer labels. seed : as for `grouped_k_fold`.
 
-    Parameters
-    ----------
-    groups, others : array_like, shape (n_runs,)
-        Two labels of each run, for example its GPU group and its base CNN.
-    k : int
-        Number of parts of each, fewer where there are fewer labels.
-    seed : int
-        As for `grouped_k_fold`.
-
-    Returns
-    -------
-    tuple of Split
-        Pairs without test or training rows are omitted.
-
-    Raises
-    ------
-    InputError
-        If the numbers of labels differ or a label is missing.
-
-    Examples
-    --------
     >>> found = pairs_of_folds(["T4", "T4", "V100"], ["vgg", "lenet", "lenet"], k=2)
     >>> [(s.held_out, s.train.tolist(), s.test.tolist()) for s in found]
     [(('T4', 'vgg'), [2], [0]), (('V100', 'lenet'), [0], [2])]
@@ -232,24 +213,10 @@ def newest_gpus_out(groups: npt.ArrayLike, years: npt.ArrayLike) -> tuple[Split,
 
 
 def listed_splits(groups: npt.ArrayLike, lists: Mapping[str, Sequence[str]]) -> tuple[Split, ...]:
-    """Return one split per list of groups to hold out.
+    """Return one split per list of groups to hold out, in the order of `lists`.
 
-    Parameters
-    ----------
-    groups : array_like, shape (n_runs,)
-        Group label of each run.
-    lists : mapping of str to sequence of str
-        Name of each split, and the labels that it holds out.
-
-    Returns
-    -------
-    tuple of Split
-        In the order of `lists`.
-
-    Raises
-    ------
-    UnknownNameError
-        If a label does not occur.
+    groups : label of each run, (n_runs,). lists : the labels that each split holds out, by its name.
+    UnknownNameError for a label that does not occur.
     """
     labels = _labels(groups, "group")
     known = np.unique(labels).tolist()
@@ -277,24 +244,8 @@ SCHEMES: Mapping[str, Callable[[pd.DataFrame], tuple[Split, ...]]] = {
 def splits_by_name(name: str, labels: pd.DataFrame) -> tuple[Split, ...]:
     """Return the splits of a named scheme.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SCHEMES`, such as "gpu" or "cnn".
-    labels : DataFrame, shape (n_runs, n_labels)
-        String columns.
-
-    Returns
-    -------
-    tuple of Split
-        The splits of the scheme.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such scheme.
-    InputError
-        If `labels` lack the column of the scheme.
+    name : a key of `SCHEMES`, such as "gpu" or "cnn"; UnknownNameError for another. labels : text, (n_runs,
+    n_labels); InputError where they lack the column of the scheme.
     """
     check_name("split", name, SCHEMES)
     try:

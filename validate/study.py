@@ -16,9 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.estimators import SHAREABLE_LABELS, Estimator, EstimatorFactory
+from trainlaw.validate.estimators import Estimator, EstimatorFactory
 from trainlaw.validate.guard import (
-    LeakError,
     Secrets,
     check_features,
     check_fold,
@@ -108,8 +107,7 @@ def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
     estimator = task.factory()
     check_state(estimator, task.secrets, f"{task.estimator} before fit")
     known, unseen = table.part(task.train), table.part(task.test)
-    asked = _asked_labels(estimator, known.labels) | asked_divisions(estimator, known.labels)
-    estimator.fit(known.X, task.seconds, known.groups, **asked)
+    estimator.fit(known.X, task.seconds, known.groups, **asked_divisions(estimator, known.labels))
     # Again after the fit, which may pick up secrets from a closure or a global.
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
     outcome = _predicted(task.split, task.estimator, estimator, unseen)
@@ -123,18 +121,11 @@ def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
 
 def _predicted(split: str, name: str, estimator: Estimator, unseen: FoldTable) -> FoldOutcome:
     """Return what a fitted estimator predicts for rows that it has not seen; raises as `run_fold`."""
-    asked = _asked_labels(estimator, unseen.labels)
-    predicted = np.asarray(estimator.predict(unseen.X.copy(), **asked), dtype=float)
+    predicted = np.asarray(estimator.predict(unseen.X.copy()), dtype=float)
     if predicted.shape != (len(unseen.X),):
         raise InputError(f"{name}: expected {len(unseen.X)} predictions, got {predicted.shape}")
-    check_rowwise(estimator, unseen.X, predicted, **asked)
+    check_rowwise(estimator, unseen.X, predicted)
     return FoldOutcome(split, name, predicted, getattr(estimator, "formula_", None))
-
-
-def _asked_labels(estimator: object, labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the keyword with the labels that the estimator asks for, of those that may be shared."""
-    columns = [name for name in getattr(estimator, "label_columns", ()) if name in SHAREABLE_LABELS]
-    return {"labels": labels[columns]} if columns else {}
 
 
 def asked_divisions(estimator: object, labels: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -190,8 +181,8 @@ def run_study(
     seconds : array_like, shape (n_runs,)
         Measured times.
     labels : DataFrame, shape (n_runs, n_labels)
-        String columns. No label reaches an estimator except `group_column`, and those of `SHAREABLE_LABELS`
-        that it requests.
+        String columns. No label reaches `predict`, and none reaches `fit` except `group_column` and those
+        that an estimator asks for by `division_columns`.
     splits : sequence of Split
         Training and test rows.
     estimators : mapping of str to EstimatorFactory
@@ -307,12 +298,7 @@ def _check_estimators(
     for name, factory in estimators.items():
         if name in labels.columns or name in ("row", "split", MEASURED):
             raise InputError(f"estimator {name!r} has the name of a label column; rename it")
-        for label in getattr(factory(), "label_columns", ()):
-            if label not in SHAREABLE_LABELS:
-                allowed = ", ".join(SHAREABLE_LABELS)
-                raise LeakError(f"estimator {name!r} requests the label {label!r}; allowed are {allowed}")
-            if label not in labels.columns:
-                raise InputError(f"estimator {name!r} needs the label {label!r}, got {list(labels.columns)}")
+        factory()
         if elsewhere:
             _check_travels(name, factory)
 

@@ -76,14 +76,9 @@ _DIGITS_OF_CONSTANTS = 6
 class TimeFactors:
     """Factors on the times of a formula.
 
-    Attributes
-    ----------
-    common : float
-        Factor that those of the GPU's times contain; of a formula without times, on the whole.
-    by_time : mapping of str to float
-        Factor by feature.
-    by_stack : mapping of str to float
-        Factor of the whole time by feature of a stack; empty where runs of one stack calibrated.
+    common : factor that those of the GPU's times contain; of a formula without times, on the whole. by_time :
+    factor by feature. by_stack : factor of the whole time by feature of a stack; empty where runs of one
+    stack calibrated.
     """
 
     common: float
@@ -121,24 +116,9 @@ class TimeFactors:
 def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> TimeFactors:
     """Return the factors of a formula from runs measured on one machine.
 
-    Parameters
-    ----------
-    formula : Formula
-        A formula of whole runs or of layers.
-    rows : FormulaRows
-        The runs as rows of the formula.
-    seconds : ndarray, shape (n_runs,)
-        Measured times.
-
-    Returns
-    -------
-    TimeFactors
-        One factor per time in the formula, and per stack of several, with three significant digits.
-
-    Raises
-    ------
-    InputError
-        If the formula has no finite, positive time for a run.
+    formula : of whole runs or of layers. rows : the runs as rows of it. seconds : measured, (n_runs,). One
+    factor per time in the formula, and per stack of several, with three significant digits. InputError where
+    the formula has no finite, positive time for a run.
     """
     fit = _fit(formula, rows, seconds)
     return fit.factors(fit.logs * _kept(formula, rows, seconds, fit.before))

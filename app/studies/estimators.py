@@ -12,9 +12,6 @@ from trainlaw.formulas import FeatureSpec, Formula, ScoredFormula
 from trainlaw.formulas.scopes import RUN
 from trainlaw.validate.workers import given_up
 
-#: No search: the first formula, which has all that is required.
-FIT_ONLY = SearchSettings(evaluations=1, population=4, islands=1, choice="loss")
-
 
 def end_if_given_up(progress: Progress) -> None:
     """End a search, as its progress callback, where nobody on a cluster waits for it any more."""

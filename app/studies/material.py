@@ -22,17 +22,10 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import read_toml
-from trainlaw.validate import (
-    EstimatorFactory,
-    MeasuredRates,
-    Split,
-    grouped_k_fold,
-    listed_splits,
-    pairs_of_folds,
-    read_rates,
-    splits_by_name,
-)
+from trainlaw.validate import EstimatorFactory, Split, grouped_k_fold
 from trainlaw.validate.error_table import BY_CNN, BY_GPU
+from trainlaw.validate.measured_rates import MeasuredRates, read_rates
+from trainlaw.validate.splits import listed_splits, pairs_of_folds, splits_by_name
 
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 

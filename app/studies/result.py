@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.calibration import DOUBT
 from trainlaw.app.models.deployment import proved_properties
+from trainlaw.app.models.doubts import remarks
 from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_row
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
@@ -23,19 +25,15 @@ from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity, to_text
-from trainlaw.validate import (
-    EstimatorFactory,
-    LevelError,
-    RefittedFormula,
-    Split,
-    StudyResult,
-    cross_platform,
-)
+from trainlaw.validate import EstimatorFactory, Split, StudyResult
 from trainlaw.validate.applicability import joint_range_json
 from trainlaw.validate.error_json import errors_json
 from trainlaw.validate.error_table import BY_GPU, errors_frame
 from trainlaw.validate.inclusion import SUPPORT, Support
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.levels import LevelError
+from trainlaw.validate.platforms import cross_platform
+from trainlaw.validate.refit import RefittedFormula
 from trainlaw.validate.result import OURS
 from trainlaw.validate.support import sources_json
 
@@ -287,6 +285,7 @@ def _facts(material: Material, further: Mapping[str, object]) -> dict[str, objec
     """What the result depends on, and nothing else: no time, no host, no number of workers."""
     table, definition, labels = material.table, material.definition, material.rows.labels
     precisions = sorted(map(str, labels["precision"].unique())) if "precision" in labels else []
+    doubts = "; ".join(remarks(table))
     return {
         "trainlaw_version": version("trainlaw"),
         "table": table.name,
@@ -297,6 +296,7 @@ def _facts(material: Material, further: Mapping[str, object]) -> dict[str, objec
         "split": definition.split,
         "folds": len(material.splits),
         **further,
+        **({DOUBT: doubts} if doubts else {}),
         **({"precisions": precisions} if precisions else {}),
         **{
             name: sorted(set(labels[label].astype(str)))

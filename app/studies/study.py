@@ -35,20 +35,13 @@ from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_row
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Constant, Formula, InputError, round_constants, substitute, variables
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
-from trainlaw.validate import (
-    EstimatorFactory,
-    LevelError,
-    RefittedFormula,
-    StudyResult,
-    calibration_levels,
-    known_gpu_levels,
-    run_study,
-)
+from trainlaw.validate import EstimatorFactory, StudyResult, run_study
 from trainlaw.validate.baselines import NO_SEARCH
 from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.levels import LevelError, calibration_levels, known_gpu_levels
 from trainlaw.validate.metrics import mape_percent
-from trainlaw.validate.refit import GivenFormula
+from trainlaw.validate.refit import GivenFormula, RefittedFormula
 from trainlaw.validate.result import OURS
 
 

@@ -10,8 +10,9 @@ from trainlaw.app.text.tables import Table, finite_json
 from trainlaw.formulas import InputError
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import csv_rows, read_json, read_text
-from trainlaw.validate import Comparison, StudyResult, compare_studies
+from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import title_of
+from trainlaw.validate.comparison import Comparison, compare_studies
 from trainlaw.validate.error_table import MEANS
 from trainlaw.validate.result import CONFIGURATION, MEASURED, OURS
 

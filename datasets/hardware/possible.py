@@ -125,7 +125,8 @@ def impossible_setup(
     if not has_precision(gpu, precision):
         return _reason(str(precision), gpu)
     if link and per_node > 1 and not has_link(gpu, link):
-        return f"{gpu.gpu} has no link {link}; it has {gpu.gpu_link or 'PCIe only'}"
+        known = " and ".join(filter(None, (gpu.gpu_link, gpu.host_link)))
+        return f"{gpu.gpu} has no link {link}; it has {known or 'PCIe only'}"
     if link and per_node > 1 and find_link(link).scope == "network":
         return f"{link} connects nodes, not the GPUs of one: give it as --fabric"
     if fabric and n_nodes > 1 and find_link(fabric).scope == "node" and not _leaves_the_node(gpu, fabric):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -199,20 +199,12 @@ def _one_step_losses(trees: Sequence[Individual], problem: Problem) -> tuple[NDA
 
 def make_front(candidates: Sequence[Candidate], template: Formula) -> ParetoFront:
     """Return the front by training loss; `template` provides all other fields of each formula."""
-    return ParetoFront.of(scored(candidate, template) for candidate in candidates)
-
-
-def scored(candidate: Candidate, template: Formula) -> ScoredFormula:
-    """Return the candidate as a scored formula."""
-    formula = Formula(
-        candidate.expression,
-        template.features,
-        template.target,
-        ranges=template.ranges,
-        provenance=template.provenance,
-        scope=template.scope,
-    )
-    held_out = candidate.validation_loss
-    return ScoredFormula(
-        formula, candidate.loss, candidate.complexity, held_out if math.isfinite(held_out) else None
+    return ParetoFront.of(
+        ScoredFormula(
+            replace(template, expression=candidate.expression),
+            candidate.loss,
+            candidate.complexity,
+            candidate.validation_loss if math.isfinite(candidate.validation_loss) else None,
+        )
+        for candidate in candidates
     )

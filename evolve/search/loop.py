@@ -46,15 +46,7 @@ class Progress:
 
 @dataclass
 class SearchState:
-    """State of a search, which `run` changes in place.
-
-    Parameters
-    ----------
-    islands : list of Island
-        The populations.
-    seconds : float
-        Time spent so far, in seconds.
-    """
+    """State of a search, which `run` changes in place: its populations, and the seconds spent so far."""
 
     islands: list[Island]
     seconds: float = 0.0

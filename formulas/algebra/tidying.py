@@ -288,15 +288,7 @@ MAX_DIGITS = 17
 
 
 class RoundedExpression(NamedTuple):
-    """An expression with readable constants, and the loss added by rounding.
-
-    Parameters
-    ----------
-    expression : Expression
-        The expression with rounded constants.
-    exact_error_percent, rounded_error_percent : float
-        Mean absolute percentage error before and after.
-    """
+    """An expression with rounded constants, and its mean absolute percentage errors before and after."""
 
     expression: Expression
     exact_error_percent: float

@@ -49,14 +49,9 @@ _MOST_TEXT = 160  # characters of a term that is to blame: two lines of a termin
 class Proof:
     """Outcome of a proof; a claim that is not proved may hold all the same.
 
-    Parameters
-    ----------
-    proved : bool
-        Whether the claim holds everywhere in the box.
-    elasticity : tuple of float
-        Bounds of the elasticity of the whole expression over the box, where they were computed.
-    blame : tuple of str
-        The terms whose elasticities leave the claim open, with the bounds of these.
+    proved : whether the claim holds everywhere in the box. elasticity : bounds of that of the whole
+    expression over the box, where they were computed. blame : the terms whose elasticities leave the claim
+    open, with the bounds of these.
     """
 
     proved: bool
@@ -106,7 +101,7 @@ class Elasticities:
     """
 
     def __init__(self, expression: Expression, box: Box, flags: Collection[str] = ()) -> None:
-        """Merge like terms and number the different nodes; raises as `bounds`."""
+        """Merge like terms and number the different nodes; raises as `check_box`."""
         self._box = check_box(expression, box)
         self._expression = expression
         self._flags = [name for name in variables(expression) if name in flags]

@@ -12,43 +12,11 @@ from trainlaw.formulas.errors import InputError, check_name, shown
 Box = Mapping[str, tuple[float, float]]
 
 
-def bounds(expression: Expression, box: Box) -> tuple[float, float]:
-    """Return bounds between which every valid value of the expression over a box lies.
-
-    The bounds are sound, not tight: an expression in which a variable occurs twice may get wider ones than
-    necessary.
-
-    Parameters
-    ----------
-    expression : Expression
-        Any expression.
-    box : mapping of str to (float, float)
-        Lowest and highest value per variable, in its unit.
-
-    Returns
-    -------
-    tuple of float
-        (low, high), both nan where the expression is valid nowhere in the box.
-
-    Raises
-    ------
-    UnknownNameError
-        If a variable has no range.
-    InputError
-        If a range is empty.
-
-    Examples
-    --------
-    >>> from trainlaw.formulas.algebra.text import parse_text
-    >>> low, high = bounds(parse_text("x * y"), {"x": (1, 2), "y": (-1, 3)})
-    >>> low <= -2 < -1.99, high >= 6
-    (True, True)
-    """
-    return enclose(expression, check_box(expression, box))[:2]
-
-
 def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]]:
-    """Return the range of each variable of the expression, sorted by name; raises as `bounds`."""
+    """Return the range of each variable of the expression, sorted by name.
+
+    UnknownNameError for a variable without a range, InputError for an empty range.
+    """
     found = {}
     for name in variables(expression):
         check_name("variable with a range", name, box)
@@ -60,7 +28,16 @@ def check_box(expression: Expression, box: Box) -> dict[str, tuple[float, float]
 
 
 def enclose(expression: Expression, box: Box) -> Interval:
-    """Return bounds over a box with the range of each variable, and whether all values are defined."""
+    """Return bounds over a box with the range of each variable, and whether all values are defined.
+
+    Every valid value lies between the bounds, which are nan where none is valid. An expression in which a
+    variable occurs twice may get wider ones than necessary.
+
+    >>> from trainlaw.formulas.algebra.text import parse_text
+    >>> low, high, _ = enclose(parse_text("x * y"), {"x": (1, 2), "y": (-1, 3)})
+    >>> low <= -2 < -1.99, high >= 6
+    (True, True)
+    """
     # Empty and unbounded intervals give nan and inf on purpose.
     with np.errstate(all="ignore"):
         return fold(

@@ -21,8 +21,8 @@ from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.datasets.profiler.configurations import read_plan
 from trainlaw.datasets.profiler.row_files import MachineFile, RowFile
 from trainlaw.formulas.errors import TrainlawError
-from trainlaw.validate import read_rates
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.measured_rates import read_rates
 
 from .mutation import mutant
 

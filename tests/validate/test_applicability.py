@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, parse_text
-from trainlaw.validate import JointRange
-from trainlaw.validate.applicability import stored_joint_range
+from trainlaw.validate.applicability import JointRange, stored_joint_range
 
 GROUPS = np.repeat(list("abcdef"), 40)
 

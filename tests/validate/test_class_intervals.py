@@ -3,9 +3,8 @@ import math
 
 import numpy as np
 import pytest
-from trainlaw.validate import ConformalInterval
 from trainlaw.validate.class_intervals import ClassIntervals
-from trainlaw.validate.conformal import group_quantile
+from trainlaw.validate.conformal import ConformalInterval, group_quantile
 
 WIDTHS = {"fp32": 0.1, "amp": 0.3, "fp16": 0.6}
 

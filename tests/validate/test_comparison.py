@@ -3,8 +3,9 @@ from functools import partial
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError, UnknownNameError
-from trainlaw.validate import compare_studies, leave_one_group_out, run_study
+from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.comparison import compare_studies
 
 RIGHT, WRONG = (partial(ScaledColumn, name) for name in ("compute_s", "macs"))
 

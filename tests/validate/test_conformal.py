@@ -2,8 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from trainlaw.validate import ConformalInterval
-from trainlaw.validate.conformal import conformal_coverage
+from trainlaw.validate.conformal import ConformalInterval, conformal_coverage
 
 
 def two_layers(seed, n_groups=20, n_rows=30, between=0.3, within=0.1):

@@ -112,15 +112,6 @@ def test_learning_from_the_predicted_rows_is_caught(toy):
         study(toy, Transductive)
 
 
-class AsksForGpu(Line):
-    label_columns = ("gpu_group",)
-
-
-def test_an_estimator_cannot_ask_for_identities(toy):
-    with pytest.raises(LeakError, match="requests the label 'gpu_group'"):
-        study(toy, AsksForGpu)
-
-
 def test_a_split_that_leaves_its_key_in_training_is_caught(toy):
     gpu0 = np.flatnonzero(toy.labels["gpu_group"] == "gpu0")
     others = np.setdiff1d(np.arange(len(toy.X)), gpu0)

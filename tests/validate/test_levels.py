@@ -5,15 +5,16 @@ import pytest
 from trainlaw.datasets import FEATURES, configuration
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.formulas import InputError
-from trainlaw.validate import (
-    MeasuredRates,
+from trainlaw.validate import leave_one_group_out, run_study
+from trainlaw.validate.baselines.forms import cf9
+from trainlaw.validate.levels import (
+    anchor_errors,
+    at_rates,
+    calibrated_predictions,
     calibration_levels,
     known_gpu_levels,
-    leave_one_group_out,
-    run_study,
 )
-from trainlaw.validate.baselines.forms import cf9
-from trainlaw.validate.levels import anchor_errors, at_rates, calibrated_predictions
+from trainlaw.validate.measured_rates import MeasuredRates
 
 
 def test_every_feature_comes_out_as_for_a_gpu_with_these_rates():

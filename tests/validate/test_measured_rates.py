@@ -1,6 +1,6 @@
 import json
 
-from trainlaw.validate import MeasuredRates, read_rates
+from trainlaw.validate.measured_rates import MeasuredRates, read_rates
 
 
 def test_csv_and_json_are_equivalent(tmp_path):

@@ -3,9 +3,9 @@ from functools import partial
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate import cross_platform
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.journal import Journal
+from trainlaw.validate.platforms import cross_platform
 
 NULL = {"null": partial(ScaledColumn, "compute_s")}
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from trainlaw.datasets import TARGET, feature_specs
 from trainlaw.formulas import Formula, InputError, constants, parse_text
-from trainlaw.validate import RefittedFormula
+from trainlaw.validate.refit import RefittedFormula
 
 FORM = "2 * conv_output_memory_s + 3 * im2col_compute_s + 0.001"
 NAMES = ["conv_output_memory_s", "im2col_compute_s"]

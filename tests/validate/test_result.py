@@ -1,11 +1,9 @@
-import json
 from functools import partial
 
 import numpy as np
 import pytest
 from trainlaw.formulas import UnknownNameError
-from trainlaw.validate import StudyResult, leave_one_group_out, run_study
-from trainlaw.validate.baselines.forms import cf9
+from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.metrics import METRICS
 
@@ -50,18 +48,6 @@ def test_intervals_enclose_their_value(result):
     assert set(result.intervals("cnn_base", resamples=50)["metric"]) == {*METRICS, "macro_mape_percent"}
     wide = table[(table["estimator"] == "wrong") & (table["metric"] == "mape_percent")]
     assert wide["low"].item() < wide["high"].item()
-
-
-def test_a_result_survives_json(few_runs):
-    splits = leave_one_group_out(few_runs.labels["generation"])
-    result = run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, {"cf9": cf9})
-    result.predictions.loc[0, "cf9"] = float("nan")
-    text = json.dumps(result.to_json(), allow_nan=False)
-    copy = StudyResult.from_json(json.loads(text))
-    assert json.dumps(copy.to_json(), allow_nan=False) == text
-    assert copy.summary().equals(result.summary())
-    assert copy.summary()["invalid_rows"].item() == 1.0
-    assert copy.formulas == result.formulas
 
 
 def test_unknown_names_are_suggested(result):

@@ -3,8 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.formulas import InputError, UnknownNameError
-from trainlaw.validate import grouped_k_fold, leave_one_group_out, listed_splits, splits_by_name
-from trainlaw.validate.splits import SCHEMES, leave_pairs_out, newest_gpus_out, pairs_of_folds
+from trainlaw.validate import grouped_k_fold, leave_one_group_out
+from trainlaw.validate.splits import (
+    SCHEMES,
+    leave_pairs_out,
+    listed_splits,
+    newest_gpus_out,
+    pairs_of_folds,
+    splits_by_name,
+)
 
 LABELS = st.lists(st.sampled_from("abcdefg"), min_size=2, max_size=60).filter(lambda x: len(set(x)) > 1)
 

@@ -17,8 +17,9 @@ from trainlaw.app.studies.clusters import ClusterExecutor
 from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import load
 from trainlaw.formulas import TrainlawError
-from trainlaw.validate import cross_platform, leave_one_group_out, run_study
+from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.platforms import cross_platform
 from trainlaw.validate.workers import given_up
 
 

@@ -14,7 +14,7 @@ from trainlaw.datasets.profiler.row_files import sibling
 from trainlaw.datasets.profiler.sweep import profile_runs
 from trainlaw.datasets.profiler.timing import StoppingRule
 from trainlaw.formulas.errors import MissingDependencyError, UnknownNameError
-from trainlaw.validate import read_rates
+from trainlaw.validate.measured_rates import read_rates
 
 from .conftest import measurement
 from .test_devices import fake_torch

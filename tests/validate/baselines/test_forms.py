@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from trainlaw.datasets import load
-from trainlaw.validate import run_study, splits_by_name
+from trainlaw.validate import run_study
 from trainlaw.validate.baselines import TABLE, baseline, baselines_for, forms
 from trainlaw.validate.baselines.forms import FittedForm
 from trainlaw.validate.baselines.inputs import rows_drawn
 from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.splits import splits_by_name
 
 OWN = [row for row in TABLE if row.requires != "engine"]
 FORMS = {row.name: row.make for row in OWN if isinstance(row.make(), FittedForm)}
