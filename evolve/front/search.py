@@ -112,7 +112,8 @@ class FrontSearch:
     scope : str
         What the formulas model, one of `SCOPES`.
     law : Genome, optional
-        What the method "pruned" begins with, and evolution too; `law_of` makes it.
+        What the method "pruned" begins with, and evolution too; `law_of` makes it. Without it evolution
+        begins with a forward selection that tries the most promising additions alone.
     progress : callable, optional
         Called with a `Progress` after each batch; KeyboardInterrupt in it ends the search with what it has.
     toolbox : deap.base.Toolbox, optional
@@ -232,8 +233,8 @@ class FrontSearch:
         given = [] if begins is None else pruned(begins, problem, moves).members
         if settings.method == "pruned":
             return Archive(settings.most_constants, given)
-        if settings.method == "evolution":
-            given += forward(problem, moves, _PROMISING).members
+        if settings.method == "evolution" and self.law is None:
+            given = forward(problem, moves, _PROMISING).members
         kind: Any = strategy_of(settings.method)
         if kind is EvolutionarySearch:
             kind = partial(EvolutionarySearch, toolbox=self.toolbox)

@@ -287,6 +287,10 @@ def _chain(items: list[Expression]) -> Expression:
 MAX_DIGITS = 17
 
 
+# By how much rounding may make all times longer or shorter, as a multiple of the limit of the error.
+_MOST_SHIFT = 10.0
+
+
 class RoundedExpression(NamedTuple):
     """An expression with rounded constants, and its mean absolute percentage errors before and after."""
 
@@ -316,7 +320,8 @@ def round_constants(
     target : array_like, shape (n_runs,)
         Measured values, above zero.
     limit_points : float
-        By how many percentage points the mean absolute percentage error may rise in all.
+        By how many percentage points the mean absolute percentage error may rise in all. It alone would
+        favour small constants: on average, times may become longer or shorter by ten times as much at most.
     sums : RowSums, optional
         Which rows, such as layers, add up to each run; by default each row is a run.
 
@@ -336,17 +341,23 @@ def round_constants(
     measured = np.asarray(target, dtype=np.float64)
     exact, length = constants(expression), max((len(column) for column in columns.values()), default=1)
 
-    def error(values: tuple[float, ...]) -> float:
+    def predictions(values: tuple[float, ...]) -> NDArray[np.float64]:
         found, valid = evaluate(with_constants(expression, values), columns)
         predicted = np.where(valid, found, np.inf)
-        if sums is not None:
-            predicted = sums.apply(np.broadcast_to(predicted, length))
+        return predicted if sums is None else sums.apply(np.broadcast_to(predicted, length))
+
+    def error(predicted: NDArray[np.float64]) -> float:
         return float(np.mean(np.abs(predicted / measured - 1.0)) * 100.0)
 
     def fits(values: tuple[float, ...]) -> bool:
-        return error(values) <= limit
+        predicted = predictions(values)
+        with np.errstate(all="ignore"):
+            shift = abs(float(np.mean(np.log(predicted / before))))
+        # Predictions that are not positive, or not numbers, have no shift: the error judges them alone.
+        return error(predicted) <= limit and not shift > _MOST_SHIFT * limit_points / 100.0
 
-    limit = error(exact) + limit_points
+    before = predictions(exact)
+    limit = error(before) + limit_points
     # Rounding to 17 digits changes nothing, so that the search always ends with a result.
     common = next(
         (digits for digits in range(1, MAX_DIGITS) if fits(tuple(rounded(value, digits) for value in exact))),
@@ -359,7 +370,7 @@ def round_constants(
             if fits(trial):
                 values = trial
                 break
-    return RoundedExpression(with_constants(expression, values), error(exact), error(values))
+    return RoundedExpression(with_constants(expression, values), error(before), error(predictions(values)))
 
 
 def rounded(value: float, digits: int) -> float:
