@@ -11,7 +11,7 @@ from trainlaw.app.explain.shares import term_times
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.calibration import calibrated_law
-from trainlaw.app.models.doubts import trusted
+from trainlaw.app.models.doubts import remarks, trusted
 from trainlaw.app.models.settings import setup_for
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.predictions.predict import predict_runs
@@ -283,7 +283,7 @@ def calibrate(
     runs = table if isinstance(table, RunTable) else any_table(str(table))
     if runs.name not in DATASETS:
         trusted(runs, trust)
-    return Law.of(calibrated_law(law, runs).formula)
+    return Law.of(calibrated_law(law, runs, remarks(runs)).formula)
 
 
 def formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:

@@ -3,13 +3,11 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from trainlaw.datasets import RunTable
-from trainlaw.datasets.tables.joins import numbered
+from trainlaw.datasets import Gpu
 from trainlaw.formulas import Formula
 from trainlaw.validate.class_intervals import ClassIntervals
 from trainlaw.validate.conformal import LEVEL
-from trainlaw.validate.run_classes import OTHER_CLASS, run_classes
+from trainlaw.validate.run_classes import OTHER_CLASS, run_class
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,14 @@ class Intervals:
         """Return the factor of a class on a GPU of a generation; nan where there is none."""
         factor = (self.new if self.is_new(generation) else self.known).factor(kind)
         return factor if math.isfinite(factor) else math.nan
+
+    def of_run(self, gpu: Gpu, precision: str, stack: str) -> float:
+        """Return the factor of the interval of a run; nan where there is none.
+
+        By the run's class, and for a GPU of a generation without training runs by the errors on generations
+        that were held out whole.
+        """
+        return self.factor(run_class(precision, stack, gpu.vendor), gpu.generation)
 
     def lines(self) -> list[tuple[str, float, float]]:
         """Return each class with its factors, known and new; the last one is for all further classes."""
@@ -61,23 +67,3 @@ def interval_of(formula: Formula) -> float | None:
     """Return the factor of the interval that a formula stores (see `ConformalInterval`), or None."""
     factor = formula.errors.get("interval", {}).get("factor")
     return None if factor is None else float(factor)
-
-
-def interval_factors(formula: Formula, runs: RunTable) -> np.ndarray:
-    """Return the factor of the interval of each run, (n_runs,); nan where there is none.
-
-    By the run's class, and for a GPU of a generation without training runs by the errors on generations that
-    were held out whole.
-    """
-    intervals = intervals_of(formula)
-    different, first = numbered(runs.frame[name] for name in ("gpu", "precision", "stack"))
-    frame = runs.frame.iloc[first]
-    gpus = [runs.facts.gpus.find(str(name)) for name in frame["gpu"]]
-    classes = run_classes(
-        frame["precision"].to_numpy(str),
-        frame["stack"].to_numpy(str),
-        np.array([gpu.vendor for gpu in gpus], dtype=str),
-    )
-    kinds = zip(gpus, classes.tolist(), strict=True)
-    factors = [intervals.factor(kind, gpu.generation) for gpu, kind in kinds]
-    return np.array(factors, dtype=float)[different]

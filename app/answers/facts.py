@@ -5,11 +5,10 @@ their tables. Those named `is_...` and `has_...` are 1 or 0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from trainlaw.app.inputs.resolve import reader_notes, study_specifications
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.lookup_tables import OF_PRECISION
@@ -20,12 +19,12 @@ from trainlaw.datasets.hardware.collectives import EVEN, most_gpus_of_node
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
-from trainlaw.datasets.measurements.stacks import UNKNOWN, stacks_of
-from trainlaw.datasets.tables.joins import numbered
+from trainlaw.datasets.measurements.stacks import STACK_COLUMNS, UNKNOWN, implied_stack
 from trainlaw.formulas import Formula
 from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.formula_errors import error_on
+from trainlaw.validate.formula_intervals import Intervals, intervals_of
 
 Fact = float | str
 #: Quantities of memory that no feature is made of.
@@ -126,6 +125,21 @@ def _setting_facts(run: Mapping[str, Any]) -> dict[str, Fact]:
     }
 
 
+def _interval_facts(intervals: Intervals, gpu: Gpu, precision: str, stack: str) -> dict[str, Fact]:
+    """Return the factor of a run's interval, nan where there is none."""
+    factor = intervals.of_run(gpu, precision, stack)
+    return {"class_factor": factor, "has_interval": float(isfinite(factor))}
+
+
+def _stack_facts(stack: str, *run: Any) -> dict[str, Fact]:
+    """Return the stack of a run, and whether it is stated, not what the other settings imply."""
+    return {
+        "stack": stack,
+        "has_stack": float(stack != implied_stack(*run)),
+        "is_stack_unknown": float(stack == UNKNOWN),
+    }
+
+
 def machine_text(run: Mapping[str, Any]) -> str:
     """Return how many GPUs on how many nodes train, and how they are connected.
 
@@ -167,19 +181,26 @@ def run_facts(formula: Formula, runs: RunTable, rows: FormulaRows | None) -> dic
 
     rows : those of the formula, None where a measured time replaces them.
     """
-    frame = runs.frame
-    return {
-        **(_row_facts(formula, rows) if rows else {}),
-        **_spread(frame, ["gpu"], lambda gpu: gpu_facts(formula, runs.facts.gpus.find(str(gpu[0])))),
-        **_spread(frame, ["precision"], lambda precision: precision_facts(formula, str(precision[0]))),
-        **_spread(frame, ["cnn", "input_size_px", "n_classes"], lambda key: cnn_facts(runs.facts.cnn(key))),
-        **_spread(runs.labels(), ["cnn_base"], lambda label: architecture_facts(formula, str(label[0]))),
-        **_spread(frame, _SETTINGS, lambda row: _setting_facts(dict(zip(_SETTINGS, row, strict=True)))),
-        "stack": frame["stack"].to_numpy(dtype=object),
-        # Stated, and not what the other settings imply.
-        "has_stack": (frame["stack"] != stacks_of(frame)).to_numpy(dtype=np.float64),
-        "is_stack_unknown": (frame["stack"] == UNKNOWN).to_numpy(dtype=np.float64),
-    }
+    facts, intervals = runs.facts, intervals_of(formula)
+    # Runs that agree in these columns have the facts in common, which are found once.
+    groups: tuple[tuple[Sequence[str], Callable[..., Mapping[str, Fact]]], ...] = (
+        (("gpu",), lambda gpu: gpu_facts(formula, facts.gpus.find(gpu))),
+        (("precision",), lambda precision: precision_facts(formula, precision)),
+        (("cnn", "input_size_px", "n_classes"), lambda *key: cnn_facts(facts.cnn(key))),
+        (("cnn_base",), lambda base: architecture_facts(formula, base)),
+        (_SETTINGS, lambda *run: _setting_facts(dict(zip(_SETTINGS, run, strict=True)))),
+        (
+            ("gpu", "precision", "stack"),
+            lambda gpu, *of: _interval_facts(intervals, facts.gpus.find(gpu), *of),
+        ),
+        (("stack", *STACK_COLUMNS), _stack_facts),
+    )
+    different = [runs.joined.different(columns) for columns, _ in groups]
+    found = dict[str, np.ndarray]()
+    for (place, keys), (_, facts_of) in zip(different, groups, strict=True):
+        each = [facts_of(*key) for key in keys]
+        found |= {name: np.array([one[name] for one in each])[place] for name in (each[0] if each else ())}
+    return found if rows is None else found | _row_facts(formula, rows)
 
 
 def _row_facts(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:
@@ -200,13 +221,3 @@ def _row_facts(formula: Formula, rows: FormulaRows) -> dict[str, np.ndarray]:
     if unlike is not None:
         found["joint_distance"] = np.where(rows.any_per_run(unlike), np.inf, 0.0)
     return found
-
-
-def _spread(
-    frame: pd.DataFrame, columns: Sequence[str], facts: Callable[[Any], Mapping[str, Fact]]
-) -> dict[str, np.ndarray]:
-    """Return the facts of each row by name, (n_rows,) each; rows with equal `columns` are looked up once."""
-    keys = [frame[column] for column in columns]
-    rows, first = numbered(keys)
-    found = [facts(key) for key in zip(*(key.to_numpy()[first].tolist() for key in keys), strict=True)]
-    return {name: np.array([one[name] for one in found])[rows] for name in (found[0] if found else ())}

@@ -1,5 +1,6 @@
 """The measured run nearest to a configuration, and the time that the formula gives there."""
 
+from collections.abc import Mapping
 from math import nan
 from typing import Any
 
@@ -16,6 +17,19 @@ from trainlaw.formulas.scopes import FORWARD
 _MOST_SHOWN = 50
 # The compilation of the measured runs.
 _USUAL = ("eager", UNKNOWN)
+_COMPARED = (
+    "cnn",
+    "input_size_px",
+    "n_classes",
+    "gpu",
+    "batch_per_gpu",
+    "precision",
+    "n_gpus",
+    "layout",
+    "compilation",
+    "tuned",
+    "stack",
+)
 
 
 def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarray]:
@@ -26,14 +40,14 @@ def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarra
     """
     if formula.scope == FORWARD or len(runs) > _MOST_SHOWN:
         return {}
-    frame = runs.frame
-    found = list(map(_measured_near, frame.itertuples(index=False)))
-    if not any(found):
+    numbers, different = runs.joined.different(_COMPARED)
+    near = [_measured_near(dict(zip(_COMPARED, run, strict=True))) for run in different]
+    if not any(near):
         return {}
-    batches = [
-        run.batch_per_gpu if run else batch for run, batch in zip(found, frame["batch_per_gpu"], strict=True)
-    ]
-    there = RunTable(runs.name, frame.assign(batch_per_gpu=batches), runs.facts)
+    found = [near[number] for number in numbers]
+    asked = runs.column("batch_per_gpu").tolist()
+    batches = [run.batch_per_gpu if run else batch for run, batch in zip(found, asked, strict=True)]
+    there = runs.with_batches(batches)
     columns = {
         "nearest_batch": [run.batch_per_gpu if run else nan for run in found],
         "nearest_low_s": [run.low_s if run else nan for run in found],
@@ -43,19 +57,23 @@ def nearest_run_columns(formula: Formula, runs: RunTable) -> dict[str, np.ndarra
     return {name: np.asarray(values, dtype=float) for name, values in columns.items()}
 
 
-def _measured_near(run: Any) -> Measured | None:
-    """Return the runs nearest to a row of a table of runs."""
-    is_last = run.layout == "channels_last"
+def _measured_near(run: Mapping[str, Any]) -> Measured | None:
+    """Return the runs nearest to a row of a table of runs, given by its columns `_COMPARED`."""
+    cnn, pixels, is_last = run["cnn"], run["input_size_px"], run["layout"] == "channels_last"
     stacks = ("channels_last" if is_last else "eager", UNKNOWN)
-    if run.n_gpus > 1 or run.tuned or run.compilation not in _USUAL or run.stack not in stacks:
+    if run["n_gpus"] > 1 or run["tuned"] or run["compilation"] not in _USUAL or run["stack"] not in stacks:
         return None
     try:
-        usual = zoo_entry(run.cnn)
+        usual = zoo_entry(cnn)
     except UnknownNameError:
         return None
-    if run.n_classes != usual.n_classes:
+    if run["n_classes"] != usual.n_classes:
         return None
-    pixels = None if run.input_size_px == usual.input_size_px else run.input_size_px
     return nearest_measured(
-        run.cnn, run.gpu, run.batch_per_gpu, run.precision, is_channels_last=is_last, pixels=pixels
+        cnn,
+        run["gpu"],
+        run["batch_per_gpu"],
+        run["precision"],
+        is_channels_last=is_last,
+        pixels=None if pixels == usual.input_size_px else pixels,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from math import isfinite
 from typing import Any
 
@@ -104,8 +104,8 @@ class Answers:
 
     def _filled(self, sentence: str, rows: Sequence[int]) -> list[str]:
         """Return a sentence with its places filled, of predictions by their numbers."""
-        template = PLACE.sub("%s", sentence.replace("%", "%%"))
-        shown = [self._shown(names, style, rows) for names, style in places_of(sentence)]
+        template, places = _template(sentence)
+        shown = [self._shown(names, style, rows) for names, style in places]
         return [template % texts for texts in (zip(*shown, strict=True) if shown else [()] * len(rows))]
 
     def _shown(self, names: Sequence[str], style: str, rows: Sequence[int]) -> list[str]:
@@ -124,6 +124,13 @@ class Answers:
     def _word(self, name: str, value: Any) -> str:
         words = self._words.get(name, ())
         return str(word_of(words, value)) if words else str(value)
+
+
+# Sentences are rows of a table.
+@lru_cache(maxsize=1024)
+def _template(sentence: str) -> tuple[str, tuple[tuple[tuple[str, ...], str], ...]]:
+    """Return a sentence with %s at its places, and their names and styles."""
+    return PLACE.sub("%s", sentence.replace("%", "%%")), tuple(places_of(sentence))
 
 
 def word_of(words: tuple[str, ...], value: float) -> str:

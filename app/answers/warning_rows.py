@@ -7,7 +7,7 @@ from functools import reduce
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.answers.fixed_rows import rows
 from trainlaw.app.inputs.resolve import study_specifications
-from trainlaw.app.models.calibration import calibration_of
+from trainlaw.app.models.calibration import DOUBT, calibration_of
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.models.settings import HOST_LAUNCH, host_margin
 from trainlaw.app.models.term_descriptions import title_of
@@ -146,10 +146,11 @@ def unknown(formula: Formula) -> Iterable[Answer]:
 def calibration(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings of a calibrated formula: doubtful runs, another GPU or precision than theirs."""
     known = calibration_of(formula) or {}
-    if doubt := known.get("doubt"):
+    doubts = {"calibrated by": known.get(DOUBT), "made of": formula.provenance.get(DOUBT)}
+    for how, doubt in ((how, text) for how, text in doubts.items() if text):
         # There is at least one GPU, so it is always said.
-        said = f"the formula is calibrated by doubtful runs: {_literal([doubt])}"
-        yield Answer("doubtful_calibration", when="n_gpus", sentence=said, gravity="mistaken")
+        said = f"the formula is {how} doubtful runs: {_literal([doubt])}"
+        yield Answer(f"doubtful_{how.partition(' ')[0]}", when="n_gpus", sentence=said, gravity="mistaken")
     if "gpus" in known:
         said = f"the formula is calibrated to {_literal(known['gpus'])}, not to this GPU"
         yield Answer("other_gpu", when="is_other_gpu", sentence=said, gravity="unlike")

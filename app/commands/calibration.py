@@ -67,12 +67,10 @@ def calibrate_command(
         runs = runs_of(found, gpu, precision, layout)
         runs = runs if table in DATASETS else trusted(runs, trust)
         on_step("fitting the factors", 0.2)
-        law = calibrated_law(given, runs)
+        law = calibrated_law(given, runs, remarks(runs))
         on_step("writing the workbook and the page", 0.4)
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
-    doubts = () if table in DATASETS else remarks(runs)
-    warnings = [text for text in doubts if text not in law.warnings]
-    warnings += [line.removeprefix("warning: ") for line in in_sample_warning(given, runs) if line]
+    warnings = [line.removeprefix("warning: ") for line in in_sample_warning(given, runs) if line]
     if as_json:
         said = {"calibrated": origin, "folder": str(target), "warnings": [*law.warnings, *warnings]}
         print(calibration_json(law, given, **said))

@@ -162,8 +162,8 @@ def show_outliers(
 
     mapping = pairs_of("--column", column, "OURS=YOURS")
     runs = any_table(table, mapping, gpu_file=gpu_file, cnn_files=cnn_file, ignored=ignore or ())
-    doubts = () if table in DATASETS else (*(doubt.text for doubt in run_doubts(runs)), *remarks(runs))
-    for text in doubts:
+    doubts = () if table in DATASETS else run_doubts(runs)
+    for text in (*(doubt.text for doubt in doubts), *remarks(runs)):
         print(f"doubtful: {text}")
     print(outliers_text(runs, outliers(runs), show_all))
 

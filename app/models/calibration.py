@@ -28,11 +28,13 @@ from trainlaw.validate.time_factors import (
 
 #: Entry of the provenance of a calibrated formula.
 CALIBRATED = "calibrated"
-#: From this factor on, in the median, longer times are warned of: of 125 built-in groups of a source, a GPU
-#: and a precision, 4 take as long. Runs take 1.08 times as long as by the formula in the median of groups,
-#: so that fewer are shorter: none by the second factor.
-DOUBTFUL = 1.4
-_DOUBTFUL_SHORT = 1.3
+#: Entry of the provenance of a formula, and of its calibration, that says what is doubtful about its runs.
+DOUBT = "doubt"
+#: From this factor on, in the median, longer times are warned of, and shorter ones from the second: of 159
+#: built-in groups of a source, a GPU, a precision and a layout, 9 % take as long or as short, of GPU groups
+#: that the formula was fitted without 14 %. Runs take 1.05 times as long as by the formula in their median.
+DOUBTFUL = 1.3
+_DOUBTFUL_SHORT = 1.2
 #: The usual causes of times that are wrong as a whole, most frequent first.
 CAUSES = (
     "accumulated gradients, the batch of several GPUs, another image size, part of a GPU, a power limit, a "
@@ -102,10 +104,11 @@ class CalibratedLaw:
     warnings: tuple[str, ...]
 
 
-def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
+def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()) -> CalibratedLaw:
     """Return a formula calibrated by the runs on one GPU each; of those on several, by stated times on one.
 
-    Raises InputError for no run on one GPU, or a formula without a time of a run.
+    remarks : what else is doubtful about the runs, which every answer of the formula says. Raises InputError
+    for no run on one GPU, or a formula without a time of a run.
     """
     given, runs = runs, _on_one_gpu(runs)
     all_rows = _checked_rows(formula, runs, len(given))
@@ -122,6 +125,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
     after = mape_percent(seconds, left_out) if len(runs) > 1 else float("nan")
     logs = np.log(all_runs.seconds / all_rows.predict(formula))
     doubt = deviation_doubt(all_runs, logs)
+    doubts = tuple(dict.fromkeys(filter(None, (doubt, *remarks))))
     known = {
         "runs": len(runs),
         "gpus": list(gpus),
@@ -133,10 +137,9 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         "factors_of_stacks": dict(factors.by_stack),
         "error_before_percent": round(before, 6),
         "error_left_out_percent": round(after, 6) if len(runs) > 1 else None,
-        "doubt": doubt,
+        DOUBT: "; ".join(doubts),
     }
-    # Unless runs left out are predicted better than before, as with one run, which cannot be left out; runs
-    # that are wrong as a whole agree with each other.
+    # Nothing is narrowed unless runs left out are predicted better; runs that are wrong as a whole agree.
     share = 1.0 if doubt or not after < before or _all_beyond(logs, interval_of(formula)) else share
     law = replace(
         law,
@@ -145,7 +148,7 @@ def calibrated_law(formula: Formula, runs: RunTable) -> CalibratedLaw:
         provenance={**formula.provenance, CALIBRATED: known},
     )
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
-    warnings = (*_of_several(given), *warnings, *filter(None, [doubt]))
+    warnings = (*_of_several(given), *warnings, *doubts)
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
 
 

@@ -18,7 +18,7 @@ from trainlaw.app.models.calibration import (
 from trainlaw.app.models.law_times import law_seconds, single_gpu_law_seconds
 from trainlaw.app.models.timed_parts import check_timed_parts, is_training
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.datasets import RunTable
+from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.inspection import SERIES, over_smaller_batch
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.tables.measured_table import MeasuredTable
@@ -30,10 +30,16 @@ MOST_OF_RUN = 2.0
 # The formula is of GPUs in data sheets; of processors and of own GPUs it knows less.
 _MOST_OF_STRANGE = 10.0
 _MOST_OF_OTHERS = ((300, 3.0), (2_000, 4.0), (np.inf, 8.0))
+# A single run that only the formula contradicts is remarked on up to this factor.
+_MOST_OF_ONE = 5.0
 # Where only the batch differs, the deviations from the formula agree: 1 run in 1,700 differs by more than 2.
 _LEAST_OF_SERIES = 3
 # Equal times on a GPU of configurations that differ this much by the formula stand for something else.
 _MOST_OF_EQUAL = 2.0
+# A run, or a CNN, is remarked on whose deviation from the formula is farther from the median of the table
+# than a factor and a multiple of the median distance from it, and a run that is as far from the next smaller
+# batch. Of 159 tables of built-in runs (by source, GPU, precision and layout), 4 % have no other doubt.
+_LEAST_APART, _MOST_SPREADS, _MOST_STEP, _LEAST_COMPARED = 1.5, 5.2, 4.1, 4
 # Two names are remarked as exchanged where the squared mean deviation (ln) between them shrinks by this much
 # once they change places, in every common row. Of 1,500 small tables drawn from the built-in ones, 1.5 % are
 # remarked on. Among more names some pair fits by chance, so they are not compared.
@@ -139,7 +145,10 @@ def _row_doubts(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator
     """Yield a doubt for runs far from the formula and the other runs, and for times that stand for none."""
     others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
     middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
-    far = (np.abs(logs) > np.log(_most_row_doubts(runs))) & (np.abs(logs - middle) > log(others))
+    apart = np.where(np.abs(logs) > np.log(_most_row_doubts(runs)), np.abs(logs - middle), 0.0)
+    far = apart > log(others if (apart > log(others)).sum() > 1 else _MOST_OF_ONE)
+    # A throughput may be that of all GPUs.
+    far |= (runs.frame["n_gpus"] > 1).to_numpy() & (apart > 0) & (np.abs(logs) > log(MOST_OF_RUN))
     series = pd.Series(logs).groupby(numbered_groups(codes_of(runs, SERIES).values()))
     apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_row_doubts(runs))
     far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
@@ -164,19 +173,52 @@ def _is_mark(seconds: float) -> bool:
     return len(digits) >= _LEAST_NINES and digits in _NOT_MEASURED
 
 
-def remarks(runs: RunTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
+def remarks(runs: MeasuredTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
     """Return what only the built-in formula speaks for: times off as a whole, and names that look exchanged.
 
-    law_s : times by the formula where they are known, in s, (n_runs,).
+    law_s : times by the formula where they are known, in s, (n_runs,). Built-in tables and other tables than
+    runs have no remarks.
     """
+    if not isinstance(runs, RunTable) or runs.name in DATASETS:
+        return ()
     law_s = law_seconds(runs) if law_s is None else law_s
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(runs.seconds / law_s)
-    far = np.flatnonzero(np.abs(logs) > np.log(_most_row_doubts(runs)))
-    rows = f"more than twice off the formula: {len(far)} of the runs, first {far[0] + 1}" if len(far) else ""
     # The causes of a deviation as a whole are said with it.
     whole = deviation_doubt(runs, logs) or _other_setup(runs, logs)
-    return tuple(filter(None, (whole, rows, _exchanged(runs, law_s, logs), _beyond_memory(runs))))
+    found = (whole, _odd_runs(runs, logs), _exchanged(runs, law_s, logs), _beyond_memory(runs))
+    return tuple(filter(None, found))
+
+
+def _odd_runs(runs: RunTable, logs: np.ndarray) -> str:
+    """Return a remark on runs that are twice off the formula, or off it where the others are not, or "".
+
+    logs : ln of measured over predicted, (n_runs,).
+    """
+    known = np.where(is_known_gpu(runs), logs, np.nan)
+    cnns = pd.factorize(runs.frame["cnn"])[0]
+    by_cnn = pd.Series(known).groupby(cnns).median().to_numpy()
+    far = (np.abs(logs) > np.log(_most_row_doubts(runs))) | (_lead(known) > 1.0) | (_lead(by_cnn) > 1.0)[cnns]
+    # A run and the same with a smaller batch have the same CNN: where they differ, one of them is wrong.
+    names = [name for name in SERIES if name != "precision_stated"]
+    series = np.broadcast_to(numbered_groups(codes_of(runs, names).values()), logs.shape)
+    batches = runs.frame["batch_per_gpu"].to_numpy(dtype=np.float64)
+    steps = np.abs(np.log(over_smaller_batch(series, batches, np.exp(known))))
+    far |= (steps > log(_LEAST_APART)) & (over_smaller_batch(series, batches, batches) < _MOST_STEP)
+    if not far.any():
+        return ""
+    worst = int(np.where(far, np.abs(logs), 0.0).argmax())
+    factor = show_number(exp(logs[worst]), 2)
+    text = f"off the formula by more than the others, or twice: {far.sum()} of the runs, most of all"
+    return f"{text} run {worst + 1}, {factor} times the formula"
+
+
+def _lead(logs: np.ndarray) -> np.ndarray:
+    """Return how far deviations are from their median, (n,), over the most by which one of few differs."""
+    if np.isfinite(logs).sum() < _LEAST_COMPARED:
+        return np.zeros(len(logs))
+    away = np.abs(logs - np.nanmedian(logs))
+    return np.asarray(away / max(log(_LEAST_APART), _MOST_SPREADS * float(np.nanmedian(away))))
 
 
 def _other_setup(runs: RunTable, logs: np.ndarray) -> str:

@@ -53,9 +53,10 @@ def scaled_runs(scaling: Formula | None, runs: RunTable) -> np.ndarray:
 
     scaling : None for none; see `covers_algorithm`.
     """
-    algorithms = runs.frame["algorithm"]
+    algorithms, several = runs.column("algorithm"), runs.column("n_gpus").to_numpy() > 1
+    if not several.any():
+        return several
     known = [name for name in algorithms.unique() if covers_algorithm(scaling, str(name))]
-    several = runs.frame["n_gpus"].to_numpy() > 1
     covered: np.ndarray = several & algorithms.isin(known).to_numpy()
     return covered
 
@@ -101,7 +102,7 @@ def exchange_seconds(
     scaling : None for the textbook. single_gpu_s : the time on one GPU, (n_runs,). It is 0 throughout for a
     formula that itself covers several GPUs.
     """
-    if handling(formula).covers_multi_gpu or not (runs.frame["n_gpus"] > 1).any():
+    if handling(formula).covers_multi_gpu or not (runs.column("n_gpus") > 1).any():
         return np.zeros(len(runs))
     textbook, covered = runs.matrix([EXCHANGE])[:, 0], scaled_runs(scaling, runs)
     if scaling is None or not covered.any():

@@ -8,7 +8,7 @@ import numpy as np
 from trainlaw.app.models.calibration import DOUBTFUL, repeat_doubts
 from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, run_doubts
 from trainlaw.app.models.law_times import law_seconds
-from trainlaw.app.text.numbers import show_number, show_seconds
+from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.spreadsheets.answers import CHOICE, TABLES, Issue, Label, SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import Imported
@@ -21,7 +21,6 @@ _FITS, _FITS_CLEARLY, _FITS_USUALLY, _FITS_EXACTLY = 3.0, 1.6, 1.8, 1.2
 _FAR = 10.0
 _MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _SAME_UNIT = 0.02  # difference of two scores (ln) that decides nothing
-_APART = 3.0  # factor between a run on one GPU and the median of the file; measured ones are up to 2.8 apart
 _MOST_LEFT_OUT = 0.2  # share of the rows that a printed command leaves out
 
 
@@ -126,10 +125,22 @@ def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     if column or asked & {"--precision", "--batch-is"}:
         yield from [column] if column and (column.options or "--batch-is" not in asked) else []
         return
-    found = [*_of_rows(check, deviations), *_of_repeats(made)]
-    yield from found
-    for doubt in () if found else run_doubts(table, check.law_s):
-        yield Issue("times", f"{doubt.text}: correct them, or --trust them", _rows(made, doubt.places))
+    repeats = [*_of_repeats(made)]
+    yield from repeats
+    several = made.frame["n_gpus"].to_numpy() > 1
+    for doubt in run_doubts(table, check.law_s):
+        if repeats and doubt.text.startswith("repeats"):
+            continue
+        rows, far = _rows(made, doubt.places), np.isin(np.arange(len(deviations)), doubt.places)
+        hint = (
+            "; are batch and throughput those of each GPU, or of all"
+            if far.any() and several[far].all()
+            else ""
+        )
+        # Where many are far, or the others are off, too, the table may be wrong as a whole.
+        few = far.mean() <= _MOST_LEFT_OUT and _median(np.abs(deviations[~far])) < log(DOUBTFUL)
+        options = (("--skip-rows", ",".join(map(str, rows))), ("--trust",)) if few and rows else ()
+        yield Issue("times", f"{doubt.text}{hint}: correct them, or --trust them", rows, options)
 
 
 def _rows(made: Imported, places: Iterable[int]) -> tuple[Label, ...]:
@@ -166,22 +177,3 @@ def _of_column(check: Check, deviations: np.ndarray) -> Issue | None:
         options = (("--unit", unit.text),) if abs(middle) > log(_FAR) else ()
         return Issue("times", f"{text}; these look like {unit.text}", options=options)
     return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them")
-
-
-def _of_rows(check: Check, deviations: np.ndarray) -> Iterable[Issue]:
-    """Yield the issue of single rows far from the formula."""
-    several = check.made.frame["n_gpus"].to_numpy() > 1
-    apart = np.abs(deviations - np.nanmedian(deviations)) > log(_APART)
-    far = (np.abs(deviations) > log(MOST_OF_RUN)) & (apart | several)
-    if far.any():
-        first = int(far.argmax())
-        measured, predicted = map(
-            show_seconds, (float(check.made.seconds()[first]), float(check.law_s[first]))
-        )
-        text = f"times more than twice off the built-in formula: {measured}, the formula gives {predicted}"
-        hint = "; are batch and throughput those of each GPU, or of all" if several[far].all() else ""
-        rows = _rows(check.made, np.flatnonzero(far))
-        # Where many are far, or the others are off, too, the table may be wrong as a whole.
-        few = far.mean() <= _MOST_LEFT_OUT and _median(np.abs(deviations[~far])) < log(DOUBTFUL)
-        options = (("--skip-rows", ",".join(map(str, rows))), ("--trust",)) if few else ()
-        yield Issue("times", f"{text}{hint}: correct them, or --trust them", rows, options)

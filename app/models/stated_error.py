@@ -2,7 +2,7 @@
 
 import math
 
-from trainlaw.app.models.calibration import calibration_of
+from trainlaw.app.models.calibration import DOUBT, calibration_of
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.formulas import Formula
 from trainlaw.validate.baselines import CONTROLS, title_of
@@ -20,7 +20,7 @@ def headline(formula: Formula) -> str:
     if known is not None:
         left_out = known["error_left_out_percent"]
         error = f"; {show_percent(left_out)} % on its own runs" if left_out is not None else ""
-        doubt = f"; doubtful: {known['doubt']}" if known.get("doubt") else ""
+        doubt = f"; doubtful: {known[DOUBT]}" if known.get(DOUBT) else ""
         return f"calibrated to {', '.join(known['gpus'])}, runs: {known['runs']}{error}{doubt}"
     factor, kind = interval_of(formula), held_out_kind(formula)
     within = f"within a factor of {show_number(factor)}" if factor else ""

@@ -7,7 +7,7 @@ from trainlaw.formulas import InputError
 
 def is_training(runs: RunTable) -> np.ndarray:
     """Return whether each time contains the backward pass, bool, (n_runs,)."""
-    return runs.frame["timed_parts"].astype(str).str.contains("backward").to_numpy(dtype=bool)
+    return runs.joined.looked_up("timed_parts", lambda parts: "backward" in parts) > 0
 
 
 def check_timed_parts(runs: RunTable, forward: bool = False) -> None:

@@ -22,7 +22,7 @@ from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import FORWARD
-from trainlaw.validate.formula_intervals import interval_factors, interval_of
+from trainlaw.validate.formula_intervals import interval_of
 
 #: Yields what the times of runs are made of, from the formula and what several GPUs add, in seconds.
 Explain = Callable[[Formula, RunTable, Sequence[Any]], Iterable[Mapping[str, Any]]]
@@ -140,9 +140,10 @@ def predict_runs(
     """
     found: dict[int, Prediction] = {}
     for part in _parts(formula, runs, training):
+        settings = _listed(_settings(part.runs))
         answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
         said, values = answers.sentence_columns(), _listed(answers.published())
-        columns = _listed(_settings(part.runs)) | said | _explained(part, answers, explain)
+        columns = settings | said | _explained(part, answers, explain)
         for row, place in enumerate(part.places):
             found[place] = Prediction(
                 **{name: column[row] for name, column in columns.items()},
@@ -196,9 +197,10 @@ def predicted_blocks(
     for runs in blocks:
         parts = []
         for part in _parts(formula, runs, training):
+            settings = _settings(part.runs)
             answers = run_answers(part.formula, part.runs, scaling, measured_s, training=part.training)
             said = answers.published() | answers.sentence_columns()
-            columns = _settings(part.runs) | said | _explained(part, answers, explain)
+            columns = settings | said | _explained(part, answers, explain)
             parts.append(pd.DataFrame(columns, index=list(part.places)))
         found = parts[0] if len(parts) == 1 else pd.concat(parts).sort_index()
         if by_speed:
@@ -253,8 +255,9 @@ def run_seconds(formula: Formula, runs: RunTable, scaling: Formula | None = None
 
 def _settings(runs: RunTable) -> dict[str, Any]:
     """Return the fields of `Prediction` that are columns of runs, by name, (n_runs,) each."""
-    names = [field.name for field in fields(Prediction) if field.name in runs.frame]
-    found = {name: runs.frame[name] for name in names}
+    frame = runs.frame
+    names = [field.name for field in fields(Prediction) if field.name in frame]
+    found = {name: frame[name] for name in names}
     return {name: (each.astype(bool) if name in _FLAGS else each).array for name, each in found.items()}
 
 
@@ -275,9 +278,8 @@ def run_answers(
     check_fits(formula, runs, measured_s)
     check_predictable(formula)
     if measured_s is None:
-        rows, spoken = formula_rows(formula, runs), formula
-        columns = nearest_run_columns(formula, runs)
-        single, factors = rows.predict(formula), interval_factors(formula, runs)
+        rows, columns = formula_rows(formula, runs), nearest_run_columns(formula, runs)
+        single, spoken = rows.predict(formula), formula
     else:
         doubt, rows = time_doubt(runs, measured_s), None
         single, spoken = np.full(len(runs), measured_s), covering(scaling, runs)
@@ -285,17 +287,21 @@ def run_answers(
             "doubt": np.full(len(runs), doubt),
             "has_doubt": np.full(len(runs), float(bool(doubt))),
         }
-        factors = np.full(len(runs), interval_of(spoken) or nan)
     added = exchange_seconds(formula, runs, scaling, single)
     columns |= {
         "single_gpu_time_s": single,
         "added_s": added,
         "is_scaled": scaled_runs(scaling, runs).astype(float),
         "is_undefined": 1.0 - np.isfinite(single + added),
-        "class_factor": factors,
-        "has_interval": np.isfinite(factors).astype(float),
         **run_facts(spoken, runs, rows),
     }
+    if measured_s is not None:
+        # The interval of the scaling formula over all its runs.
+        factor = interval_of(spoken) or nan
+        columns |= {
+            "class_factor": np.full(len(runs), factor),
+            "has_interval": np.full(len(runs), factor > 0.0),
+        }
     if training is not None:
         columns |= training.columns(runs)
     return answered(spoken, runs, columns if others is None else {**columns, **others(single)})
@@ -303,8 +309,7 @@ def run_answers(
 
 def check_fits(formula: Formula, runs: RunTable, measured_s: float | None = None) -> None:
     """Raise InputError for runs whose time the formula, or one measured time, is not."""
-    frame = runs.frame
-    if formula.scope == FORWARD and (frame["n_gpus"] > 1).any():
+    if formula.scope == FORWARD and (runs.column("n_gpus") > 1).any():
         raise InputError("expected a forward pass on one GPU, got several: each has its own")
     if formula.scope != FORWARD and not is_training(runs).all():
         raise InputError(

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
+from trainlaw.app.models.calibration import DOUBT
 from trainlaw.app.models.deployment import proved_properties
+from trainlaw.app.models.doubts import remarks
 from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_row
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
@@ -283,6 +285,7 @@ def _facts(material: Material, further: Mapping[str, object]) -> dict[str, objec
     """What the result depends on, and nothing else: no time, no host, no number of workers."""
     table, definition, labels = material.table, material.definition, material.rows.labels
     precisions = sorted(map(str, labels["precision"].unique())) if "precision" in labels else []
+    doubts = "; ".join(remarks(table))
     return {
         "trainlaw_version": version("trainlaw"),
         "table": table.name,
@@ -293,6 +296,7 @@ def _facts(material: Material, further: Mapping[str, object]) -> dict[str, objec
         "split": definition.split,
         "folds": len(material.splits),
         **further,
+        **({DOUBT: doubts} if doubts else {}),
         **({"precisions": precisions} if precisions else {}),
         **{
             name: sorted(set(labels[label].astype(str)))

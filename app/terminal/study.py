@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_folder import RUN_FILES, SLOW_FILES, StudyPlace, other_journals
+from trainlaw.app.models.calibration import DOUBT
 from trainlaw.app.models.front import front_table
 from trainlaw.app.models.scopes import takes_runs
 from trainlaw.app.models.stated_error import evolution_sentence, headline
@@ -44,6 +45,7 @@ def study_text(outcome: StudyOutcome, folder: Path, seconds: float) -> str:
         parts += [headline(outcome.formula), coverage_text(outcome.formula)]
     for name, matrix in outcome.matrices.items():
         parts += ["", matrix_text(matrix, name)]
+    parts += [f"warning: {outcome.provenance[DOUBT]}"] if outcome.provenance.get(DOUBT) else []
     parts += [f"not compared: {name} ({remedy})" for name, remedy in outcome.absent.items()]
     parts += [f"interrupted: {sentence}" for sentence in outcome.missing]
     files = [name for name in RUN_FILES if not outcome.missing or name not in SLOW_FILES]

@@ -120,14 +120,19 @@ def chosen_features(features: Mapping[str, Feature], names: Iterable[str] | None
 
 
 def feature_block(
-    features: Mapping[str, Feature], joined: Columns, index: pd.Index, names: Iterable[str] | None
+    features: Mapping[str, Feature],
+    joined: Columns,
+    index: pd.Index,
+    names: Iterable[str] | None,
+    kept: dict[str, np.ndarray] | None = None,
 ) -> pd.DataFrame:
     """Return features (None: all) computed from joined columns: float64, shape (n_rows, k).
 
-    Raises UnknownNameError for an unknown feature.
+    kept : columns that are known already, to which short ones are added. Raises UnknownNameError for an
+    unknown feature.
     """
     chosen = chosen_features(features, names)
-    kept: dict[str, np.ndarray] = {}
+    kept = {} if kept is None else kept
     # One block filled column by column: a frame made of separate columns would copy a million rows again.
     block = np.empty((len(index), len(chosen)), order="F")
     for position, feature in enumerate(chosen):

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-# Since then, frames that share columns copy one before they change it.
-_COPIES_ON_WRITE = int(pd.__version__.split(".", maxsplit=1)[0]) >= 3
+#: Since then, frames that share columns copy one before they change it.
+COPIES_ON_WRITE = int(pd.__version__.split(".", maxsplit=1)[0]) >= 3
 
 
 def constant(value: object, index: pd.Index) -> pd.Series:
@@ -23,4 +23,4 @@ def detached(frame: pd.DataFrame) -> pd.DataFrame:
     index = frame.index
     is_numbered = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1) and not index.name
     numbered = frame if is_numbered else frame.reset_index(drop=True)
-    return numbered.copy(deep=not _COPIES_ON_WRITE)
+    return numbered.copy(deep=not COPIES_ON_WRITE)

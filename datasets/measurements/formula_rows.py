@@ -19,7 +19,7 @@ from trainlaw.datasets.features.cnn_layer_features import (
 from trainlaw.datasets.features.feature import feature_block, written_out
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS, Gpu
 from trainlaw.datasets.hardware.precisions import PRECISIONS
-from trainlaw.datasets.measurements.runs import RunTable
+from trainlaw.datasets.measurements.runs import LABELS, RunTable
 from trainlaw.datasets.tables.joins import Maker
 from trainlaw.formulas.algebra.expression import variables
 from trainlaw.formulas.algebra.row_sums import RowSums
@@ -157,7 +157,7 @@ def run_rows(runs: RunTable, names: Iterable[str]) -> FormulaRows:
     """Return one row per run with features of these names; raises UnknownNameError for an unknown one."""
     names = list(names)
     columns = dict(zip(names, runs.matrix(names).T, strict=True))
-    labels = {str(name): column.to_numpy() for name, column in runs.labels().items()}
+    labels = {name: runs.joined.texts(name) for name in LABELS}
     return FormulaRows(columns, np.ones(len(runs), dtype=bool), labels=labels)
 
 

@@ -1,9 +1,9 @@
 """Runs: their schema, features and labels, measured with an iteration time or wanted without one."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, get_args
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.datasets.cnns.catalog import CnnCounts, find_cnn_counts
 from trainlaw.datasets.cnns.graph import Cnn
-from trainlaw.datasets.features.feature import feature_block
+from trainlaw.datasets.features.feature import base_columns, feature_block
 from trainlaw.datasets.features.run_features import FEATURES, OF_ANY_RUN
 from trainlaw.datasets.files.columns import shipped_schema
 from trainlaw.datasets.files.constants import constant
@@ -24,7 +24,7 @@ from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import Server, usual_server
 from trainlaw.datasets.measurements.stacks import layout_of, stacks_of
-from trainlaw.datasets.tables.joins import Facts, RunJoin
+from trainlaw.datasets.tables.joins import MOST_KEPT, Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
 from trainlaw.formulas.errors import InputError, check_name, shown
 
@@ -68,12 +68,17 @@ OPTIONAL_COLUMNS: Mapping[str, str | float | None] = MappingProxyType(
 
 def with_defaults(runs: pd.DataFrame) -> pd.DataFrame:
     """Return `runs` with all columns of the schema, in its order; absent ones hold their default."""
+    return _complete(dict(runs.items()), runs.index)
+
+
+def _complete(columns: Mapping[Any, Any], index: pd.Index) -> pd.DataFrame:
+    """Return columns by name as `with_defaults` does."""
     filled = {
-        column.name: runs[column.name] if column.name in runs else constant(column.default, runs.index)
+        column.name: columns[column.name] if column.name in columns else constant(column.default, index)
         for column in RUN_COLUMNS
     }
     # Of a million runs, copies of the defaults alone would take 250 MB.
-    complete = pd.DataFrame(filled, index=runs.index, copy=False)
+    complete = pd.DataFrame(filled, index=index, copy=False)
     stated = complete["stack"].notna().to_numpy()
     if stated.all():
         return complete
@@ -136,7 +141,21 @@ class RunTable(MeasuredTable):
         Raises UnknownNameError for an unknown feature.
         """
         chosen = OF_ANY_RUN if names is None else names
-        return feature_block(FEATURES, self.joined.columns(), self._rows.index, chosen)
+        kept = self._computed if len(self) <= MOST_KEPT else None
+        return feature_block(FEATURES, self.joined.columns(), self._rows.index, chosen, kept)
+
+    @cached_property
+    def _computed(self) -> dict[str, np.ndarray]:
+        """What features of few runs are made of, by name, (n_runs,) each: a prediction asks several times."""
+        return {}
+
+    def with_batches(self, batches: Sequence[int]) -> "RunTable":
+        """Return the runs with other batches per GPU; what does not depend on them is not computed again."""
+        found = RunTable(self.name, self._rows.assign(batch_per_gpu=batches), self.facts)
+        found._computed.update(
+            {name: values for name, values in self._computed.items() if name not in _of_batch()}
+        )
+        return found
 
     @cached_property
     def joined(self) -> RunJoin:
@@ -160,6 +179,12 @@ class RunTable(MeasuredTable):
         facts = Facts(gpus, (*self.facts.cnns, *other.facts.cnns))
         rows = pd.concat([self._rows, other._rows], ignore_index=True)
         return RunTable(f"{self.name}+{other.name}", rows, facts)
+
+
+@cache
+def _of_batch() -> frozenset[str]:
+    """Return the features that depend on the batch per GPU."""
+    return frozenset(name for name in FEATURES if "batch_per_gpu" in base_columns(FEATURES, [name]))
 
 
 _COLUMNS = {column.name: column for column in RUN_COLUMNS}
@@ -291,7 +316,9 @@ def configuration(
 
 def unmeasured_runs(name: str, rows: Iterable[Mapping[str, object]], facts: Facts) -> RunTable:
     """Return a run table of rows that `configuration_row` made; facts : of their GPUs and CNNs."""
-    return RunTable(name, with_defaults(pd.DataFrame(list(rows))), facts)
+    listed = list(rows)
+    columns = {column: [row[column] for row in listed] for column in (listed[0] if listed else ())}
+    return RunTable(name, _complete(columns, pd.RangeIndex(len(listed))), facts)
 
 
 def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup) -> dict[str, object]:

@@ -5,6 +5,8 @@ The first rule that fits decides; a rule's empty cells fit any run, the others a
 
 import re
 from functools import cache
+from math import inf, isnan
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,8 @@ from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.datasets.tables.joins import numbered
 
 UNKNOWN = "unknown"
-_PATTERNS = (
+#: Columns from which the stack of a run follows; the texts of all but the last are matched by patterns.
+STACK_COLUMNS = (
     "harness",
     "framework",
     "framework_version",
@@ -22,16 +25,22 @@ _PATTERNS = (
     "layout",
     "compilation",
     "tuned",
+    "bench_year",
 )
 
 
 def stacks_of(runs: pd.DataFrame) -> NDArray[np.object_]:
     """Return the stack that follows from the other columns of each run, text (n_runs,)."""
-    facts = [runs[name] for name in (*_PATTERNS, "bench_year")]
+    facts = [runs[name] for name in STACK_COLUMNS]
     run_of, first = numbered(facts)
     different = zip(*(fact.to_numpy()[first] for fact in facts), strict=True)
-    found = [_stack(tuple(map(str, texts)), float(year)) for *texts, year in different]
-    return np.array(found, dtype=object)[run_of]
+    return np.array([implied_stack(*texts) for texts in different], dtype=object)[run_of]
+
+
+def implied_stack(*values: Any) -> str:
+    """Return the stack that follows from the values of `STACK_COLUMNS`."""
+    *texts, year = values
+    return _stack(tuple(map(str, texts)), inf if isnan(year) else float(year))
 
 
 def layout_of(stack: str | None) -> str:
@@ -46,7 +55,7 @@ def _rules() -> tuple[tuple[tuple[tuple[int, re.Pattern[str]], ...], float, str]
         (
             tuple(
                 (place, re.compile(row[name], re.IGNORECASE))
-                for place, name in enumerate(_PATTERNS)
+                for place, name in enumerate(STACK_COLUMNS)
                 if name in row
             ),
             float(row.get("since_year", 0)),
@@ -58,7 +67,7 @@ def _rules() -> tuple[tuple[tuple[tuple[int, re.Pattern[str]], ...], float, str]
 
 @cache
 def _stack(texts: tuple[str, ...], year: float) -> str:
-    """Return the stack of runs with these texts, in the order of `_PATTERNS`; an unknown year is recent."""
+    """Return the stack of runs with these texts, those of `STACK_COLUMNS`; an unknown year is inf."""
     for patterns, since, stack in _rules():
         if not year < since and all(pattern.fullmatch(texts[place]) for place, pattern in patterns):
             return stack

@@ -35,6 +35,8 @@ RUN_NUMBERS = (
 LAUNCHES_LEFT: Mapping[str, float] = {"xla": 0.84, "inductor": 0.84, "cuda_graphs": 0.04}
 # More codes than these would not fit into 64 bits.
 _MOST_CODES = 2**62
+#: Rows up to which arrays of columns are kept: of many, texts as objects take more than the table itself.
+MOST_KEPT = 1_000
 #: Computes a column when it is asked for, float64, shape (n_rows,): all columns of a million rows at once
 #: would take gigabytes, and a formula uses few of them.
 Maker = Callable[[], np.ndarray]
@@ -46,8 +48,9 @@ class GpuJoin:
     def __init__(self, table: pd.DataFrame, gpus: GpuCatalog) -> None:
         """Find the GPU of each row; raises UnknownNameError for one that is not in the catalog."""
         self.table = table
+        self._kept: dict[str, NDArray[Any]] = {}
         # Each GPU is looked up once, not once per row.
-        self._gpu_of_row, names = pd.factorize(table["gpu"], use_na_sentinel=False)
+        self._gpu_of_row, names = coded(self._values("gpu"))
         self._gpus = [gpus.find(str(name)) for name in names]
 
     def makers(
@@ -82,14 +85,22 @@ class GpuJoin:
 
     def looked_up(self, column: str, value_of: Callable[[str], float]) -> NDArray[np.float64]:
         """Return `value_of` each text of a column of the table, called once per different text."""
-        codes, texts = pd.factorize(self.table[column], use_na_sentinel=False)
+        codes, texts = coded(self._values(column))
         return np.array([value_of(str(text)) for text in texts], dtype=np.float64)[codes]
 
     def texts(self, column: str) -> NDArray[Any]:
         """Return a text of each row, dtype object: of its GPU (`gpu_group`, `generation`) or of the table."""
         if column in ("gpu_group", "generation"):
             return np.array([getattr(gpu, column) for gpu in self._gpus], dtype=object)[self._gpu_of_row]
-        return self.table[column].to_numpy(dtype=object)
+        return np.asarray(self._values(column), dtype=object)
+
+    def _values(self, column: str) -> pd.Series | NDArray[Any]:
+        """Return a column of the table; of few rows as an array, which is kept."""
+        if len(self.table) > MOST_KEPT:
+            return self.table[column]
+        if column not in self._kept:
+            self._kept[column] = np.asarray(self.table[column])
+        return self._kept[column]
 
 
 def _peak(rows: GpuJoin) -> np.ndarray:
@@ -148,10 +159,8 @@ class RunJoin(GpuJoin):
         A CNN without counts raises only where a column needs them.
         """
         super().__init__(runs, facts.gpus)
-        keys = [runs[column] for column in ("cnn", "input_size_px", "n_classes")]
-        self.cnn_of_run, first = numbered(keys)
+        self.cnn_of_run, different = self.different(("cnn", "input_size_px", "n_classes"))
         self._facts = facts
-        different = zip(*(key.to_numpy()[first] for key in keys), strict=True)
         self._keys = [(str(name), int(size), int(classes)) for name, size, classes in different]
 
     def columns(self) -> dict[str, Maker]:
@@ -168,6 +177,15 @@ class RunJoin(GpuJoin):
             names = [self._cnn_label(key, column) for key in self._keys]
             return np.array(names, dtype=object)[self.cnn_of_run]
         return super().texts(column)
+
+    def different(self, columns: Sequence[str]) -> tuple[NDArray[np.intp], list[tuple[Any, ...]]]:
+        """Return a number per run, equal where all columns are, and the different values by number.
+
+        columns : of the runs, or labels as for `texts`.
+        """
+        keys = [self._values(name) if name in self.table else self.texts(name) for name in columns]
+        numbers, first = numbered(keys)
+        return numbers, list(zip(*(np.asarray(key)[first].tolist() for key in keys), strict=True))
 
     @property
     def usual_launch_s(self) -> NDArray[np.float64]:
@@ -191,12 +209,21 @@ class RunJoin(GpuJoin):
             return key[0] if column == "cnn_base" else "unknown"
 
 
-def numbered(keys: Iterable[pd.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def coded(key: pd.Series | NDArray[Any]) -> tuple[NDArray[np.intp], Any]:
+    """Return a number per row, equal where the values are, counted as rows come, and the different values."""
+    # A single prediction asks sixty times; `factorize` takes 0.1 ms for one row.
+    if len(key) == 1:
+        return np.zeros(1, dtype=np.intp), np.asarray(key)
+    return pd.factorize(key, use_na_sentinel=False)
+
+
+def numbered(keys: Iterable[pd.Series | NDArray[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return a number per row, equal where all keys are, counted as rows come, and the first row of each."""
-    # Not `groupby`, which takes milliseconds for a single row: a prediction joins its run several times.
-    code, most = np.zeros(1, dtype=np.intp), 1
+    code, most, keys = np.zeros(1, dtype=np.intp), 1, list(keys)
+    if all(len(key) == 1 for key in keys):
+        return code, code
     for key in keys:
-        part, values = pd.factorize(key, use_na_sentinel=False)
+        part, values = coded(key)
         if most * len(values) > _MOST_CODES:
             code = pd.factorize(code)[0]
             most = len(code)

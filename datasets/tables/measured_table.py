@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.files.constants import detached
+from trainlaw.datasets.files.constants import COPIES_ON_WRITE, detached
 from trainlaw.datasets.tables.joins import Facts, built_in_facts
 from trainlaw.formulas.errors import InputError, unknown_name
 
@@ -59,6 +59,10 @@ class MeasuredTable:
     def frame(self) -> pd.DataFrame:
         """The rows as a new frame, shape (n_rows, n_columns of the schema)."""
         return detached(self._rows)
+
+    def column(self, name: str) -> pd.Series:
+        """Return one column of `frame`, shape (n_rows,)."""
+        return self._rows[name].copy(deep=not COPIES_ON_WRITE)
 
     @cached_property
     def sha256(self) -> str:

@@ -77,13 +77,14 @@ def _of_one_row(expression: Expression, columns: Mapping[str, NDArray[np.float64
     compute, names = scalar_function(expression), variables(expression)
     if compute is None or not columns.keys() >= set(names):
         return None
-    value = compute({name: np.asarray(columns[name], dtype=np.float64).item() for name in names})
+    value = compute({name: float(columns[name].item()) for name in names})
     return None if math.isnan(value) else value
 
 
 def _common_shape(columns: Mapping[str, NDArray[np.float64]]) -> tuple[int]:
     """Return the shape (n,) of all columns."""
-    lengths = {name: np.size(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
+    sizes = {np.size(column) for column in columns.values()}
+    if len(sizes) > 1:
+        lengths = {name: np.size(column) for name, column in columns.items()}
         raise InputError(f"expected columns of one length, got rows: {shown(lengths, limit=200)}")
-    return (next(iter(lengths.values()), 1),)
+    return (sizes.pop() if sizes else 1,)

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trainlaw.datasets import TARGET, RunTable, configuration, feature_specs, load
+from trainlaw.datasets import TARGET, RunTable, feature_specs, find_gpu, load
 from trainlaw.formulas import Formula, parse_text
 from trainlaw.validate import StudyResult
 from trainlaw.validate.error_json import errors_json
 from trainlaw.validate.error_table import BY_CNN, BY_GPU, MACRO, errors_frame
 from trainlaw.validate.formula_errors import error_lines, estimators, overall_error, summary_interval
-from trainlaw.validate.formula_intervals import interval_factors
+from trainlaw.validate.formula_intervals import intervals_of
 from trainlaw.validate.result import OURS
 from trainlaw.validate.run_classes import run_classes
 
@@ -126,35 +126,33 @@ INTERVALS = {
 }
 
 
-def run_on(gpu, precision="fp32", layout="nchw"):
-    return configuration(cnn="resnet50", gpu=gpu, batch_per_gpu=32, precision=precision, layout=layout)
+def interval_of_run(law, gpu="A40", precision="fp32", stack="eager"):
+    return intervals_of(law).of_run(find_gpu(gpu), precision, stack)
 
 
 @pytest.mark.parametrize(
-    ("gpu", "precision", "layout", "factor"),
+    ("gpu", "precision", "stack", "factor"),
     [
-        ("T4", "fp32", "nchw", 1.2),
-        ("T4", "amp", "nchw", 1.4),
+        ("T4", "fp32", "eager", 1.2),
+        ("T4", "amp", "eager", 1.4),
         ("T4", "amp", "channels_last", 2.0),  # a class without held-out runs gets the widest
-        ("A40", "fp32", "nchw", 1.6),
-        ("A40", "amp", "nchw", np.nan),
-        ("Radeon RX 7900 XTX", "fp32", "nchw", np.nan),
+        ("A40", "fp32", "eager", 1.6),
+        ("A40", "amp", "eager", np.nan),
+        ("Radeon RX 7900 XTX", "fp32", "eager", np.nan),
     ],
 )
-def test_the_interval_of_a_run_is_that_of_its_class_and_generation(formula, gpu, precision, layout, factor):
+def test_the_interval_of_a_run_is_that_of_its_class_and_generation(formula, gpu, precision, stack, factor):
     law = law_with(formula, INTERVALS, generations=["Turing"], vendors=["NVIDIA"])
-    assert interval_factors(law, run_on(gpu, precision, layout)).tolist() == pytest.approx(
-        [factor], nan_ok=True
-    )
+    assert interval_of_run(law, gpu, precision, stack) == pytest.approx(factor, nan_ok=True)
 
 
 def test_formulas_without_classes_or_generations_keep_their_interval(formula):
     overall = {"interval": INTERVALS["interval"]}
-    assert interval_factors(law_with(formula, overall), run_on("A40")).tolist() == [1.5]
-    assert np.isnan(interval_factors(law_with(formula, {}), run_on("A40"))).all()
+    assert interval_of_run(law_with(formula, overall)) == 1.5
+    assert np.isnan(interval_of_run(law_with(formula, {})))
     known = {name: INTERVALS[name] for name in ("interval", "interval_by_class")}
-    assert interval_factors(law_with(formula, known), run_on("A40")).tolist() == [1.2]
-    assert interval_factors(law_with(formula, known, generations=[]), run_on("A40")).tolist() == [1.2]
+    assert interval_of_run(law_with(formula, known)) == 1.2
+    assert interval_of_run(law_with(formula, known, generations=[])) == 1.2
 
 
 def test_a_study_makes_wider_intervals_for_worse_classes_and_new_generations(table):

@@ -44,7 +44,7 @@ def some(runs, gpu, count, slower=1.0, law=None):
 
 
 def test_a_slow_card_is_predicted_better_after_a_few_runs(law, runs):
-    slow = some(runs, "T4", 8, 1.3, law)
+    slow = some(runs, "T4", 8, 1.2, law)
     found = calibrated_law(law, slow)
     assert found.left_out_percent < found.before_percent / 2
     assert interval_of(found.formula) < interval_of(law)
