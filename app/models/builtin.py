@@ -53,13 +53,13 @@ def offered_formulas(formula: Formula) -> dict[str, Formula]:
     return {name: BUILT_IN_FORMULAS[name]() for name in (*FRONT, FORWARD)}
 
 
-def pair_formula_path(anchor: str, target: str, with_cnn: bool, folder: Path = _PAIRS) -> Path:
+def pair_formula_path(anchor: str, target: str, with_cnn: bool) -> Path:
     """Return the file of the formula of a pair; with_cnn : of profile and CNN, else of the profile alone.
 
     >>> pair_formula_path("T4", "K80", with_cnn=False).name
     'T4-to-K80-profile.json'
     """
-    return folder / f"{anchor}-to-{target}{'' if with_cnn else '-profile'}.json"
+    return _PAIRS / f"{anchor}-to-{target}{'' if with_cnn else '-profile'}.json"
 
 
 def pair_formula(anchor: str, target: str, with_cnn: bool) -> tuple[Formula, str] | None:

@@ -35,14 +35,16 @@ class NamedConstant(NamedTuple):
     unit: Unit | None
 
 
-def terms_of(formula: Formula, expression: Expression | None = None) -> list[Expression]:
+def terms_of(formula: Formula) -> list[Expression]:
     """Return expressions whose sum the formula is; products and quotients of sums of times are written out.
 
-    expression : the formula's, perhaps with named constants; None for `formula.ungrouped`.
     A sum without any quantity that has a unit is a factor, and stays whole.
     """
-    with_unit = {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
-    return _terms(formula.ungrouped if expression is None else expression, with_unit)
+    return _terms(formula.ungrouped, _with_unit(formula))
+
+
+def _with_unit(formula: Formula) -> set[str]:
+    return {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
 
 
 def _terms(expression: Expression, with_unit: set[str]) -> list[Expression]:
@@ -93,10 +95,10 @@ class Part:
 def parts_of(formula: Formula, expression: Expression | None = None) -> list[Part]:
     """Return the terms of a formula, those inside maxima one by one; in each row their values add up to it.
 
-    expression : as for `terms_of`. Products and quotients of sums are written out as by `terms_of`.
+    expression : the formula's, perhaps with named constants; None for `formula.ungrouped`. Products and
+    quotients of sums are written out as by `terms_of`.
     """
-    with_unit = {spec.name for spec in formula.features if not spec.unit.is_dimensionless}
-    return _parts(formula.ungrouped if expression is None else expression, with_unit, ())
+    return _parts(formula.ungrouped if expression is None else expression, _with_unit(formula), ())
 
 
 def _parts(

@@ -30,7 +30,7 @@ class PointGroup:
     hue: int = 0
 
 
-def predicted_against_measured(groups: Sequence[PointGroup], label: str = "predicted, held out") -> str:
+def predicted_against_measured(groups: Sequence[PointGroup]) -> str:
     """Return a log-log scatter as SVG, with the diagonal and lines 25 % off it; one colour per group.
 
     groups : each with at least one point; times in seconds.
@@ -52,7 +52,7 @@ def predicted_against_measured(groups: Sequence[PointGroup], label: str = "predi
             if predicted > 0
         ]
         parts.append(svg.dots(points, "hued", f"{group.name}: {len(points)} runs", group.hue))
-    return svg.drawing(390, [*parts, *_titles(label)], f"{_COMPARED}, log axes")
+    return svg.drawing(390, [*parts, *_titles()], f"{_COMPARED}, log axes")
 
 
 def predicted_from_zero(groups: Sequence[PointGroup]) -> str:
@@ -65,12 +65,12 @@ def predicted_from_zero(groups: Sequence[PointGroup]) -> str:
         # A dot per place: a pixel shows no more.
         places = sorted({(round(across(x)), round(up(y))) for x, y in points if math.isfinite(y)})
         parts.append(svg.dots(places, "hued small", f"{group.name}: {len(group.measured)} runs", group.hue))
-    return svg.drawing(390, [*parts, *_titles("predicted, held out")], f"{_COMPARED}, axes from zero")
+    return svg.drawing(390, [*parts, *_titles()], f"{_COMPARED}, axes from zero")
 
 
-def _titles(label: str) -> list[str]:
+def _titles() -> list[str]:
     """The titles of the axes of predicted against measured times."""
-    turned = svg.text(11, 180, label, "middle")
+    turned = svg.text(11, 180, "predicted, held out", "middle")
     return [
         svg.text(225, 382, "measured iteration time", "middle"),
         f'<g transform="rotate(-90 11 180)">{turned}</g>',

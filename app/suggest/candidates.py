@@ -6,6 +6,7 @@ runs of ten sources it gave the lowest error (docs/suggest.md). Pinel et al., "E
 training time estimator", 2020, also evolve the set to measure.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,22 +15,25 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.inputs.run_tables import find_table
 from trainlaw.app.inputs.used_formula import ONE_GPU, used_formulas
 from trainlaw.app.models.doubts import trusted
-from trainlaw.app.models.scopes import check_scope, feature_specs_for, handling
+from trainlaw.app.models.scopes import check_scope, handling
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
 from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
 from trainlaw.evolve.search.subset import evolve_subsets
-from trainlaw.formulas import Formula, InputError, parse_text, variables
-from trainlaw.formulas.files.text_files import read_csv
+from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.formulas.scopes import LAYER, MULTI_GPU_RUN, RUN
 from trainlaw.validate.bootstrap import drawn_rows
 from trainlaw.validate.design import Design, Representation, standardised_slopes
+from trainlaw.validate.error_table import MACRO
+from trainlaw.validate.formula_errors import overall_error
 from trainlaw.validate.refit import RefittedFormula
+from trainlaw.validate.result import OURS
 
 # Formulas of the front that disagree usefully: within a quarter of the least held-out error, and few, since
 # each is fitted again to every resample.
@@ -64,7 +68,7 @@ def find_front(
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
-    near_equals = _near_best(place / "front.csv", chosen) if place else ()
+    near_equals = _near_best(place) if place else ()
     if runs is not None:
         table = trusted(find_table(runs, gpu_file, cnn_files), trust or runs in DATASETS)
         return StudiedFront(chosen, near_equals, table, origin)
@@ -82,23 +86,16 @@ def _run_folder(given: Path | None, folder: Path) -> Path | None:
     return place if (place / "provenance.json").is_file() else None
 
 
-def _near_best(path: Path, chosen: Formula) -> tuple[Formula, ...]:
-    """The formulas of a front.csv whose held-out error is near the best one's, the best first."""
-    if not path.is_file():
-        return ()
-    _, rows = read_csv(path)
-    try:
-        held_out = {row["formula"].lstrip("'"): float(row["held_out_percent"] or "inf") for row in rows}
-    except (KeyError, ValueError, AttributeError):
-        raise InputError(f"{path}: expected the front.csv of a study, got another table") from None
-    nearest = sorted(held_out, key=lambda text: held_out[text])[:_MOST]
-    good = [text for text in nearest if held_out[text] <= _NEAR * held_out[nearest[0]]]
-    # With units, target and scope of the chosen one.
-    laws = [parse_text(text) for text in good]
-    return tuple(
-        Formula(law, feature_specs_for(chosen.scope, variables(law)), chosen.target, scope=chosen.scope)
-        for law in laws
-    )
+def _near_best(place: Path) -> tuple[Formula, ...]:
+    """The formulas of a run folder's front whose held-out error is near the best one's, the best first."""
+    laws = [load_formula(path) for path in sorted((place / FRONT_FOLDER).glob("*.json"))]
+    nearest = sorted(laws, key=_held_out_percent)[:_MOST]
+    return tuple(law for law in nearest if _held_out_percent(law) <= _NEAR * _held_out_percent(nearest[0]))
+
+
+def _held_out_percent(law: Formula) -> float:
+    error = overall_error(law, OURS, MACRO)
+    return error if math.isfinite(error) else math.inf
 
 
 def _runs_of_study(place: Path | None, chosen: Formula, origin: str) -> RunTable:
@@ -246,11 +243,11 @@ def suggested_runs(
         raise InputError(f"expected to choose at most the {len(pool)} configurations of the pool, got {size}")
     on_step("features", 0.0)
     both = front.measured.merged(pool)
-    X, of_pool = both.features(), np.arange(len(both)) >= len(front.measured)
+    layers = handling(front.chosen).cnn_layers(both)
+    used = {spec.name for law in (front.chosen, *front.near_equals) for spec in law.used_features}
+    X, of_pool = both.features(None if layers else sorted(used)), np.arange(len(both)) >= len(front.measured)
     y, groups = front.measured.seconds, front.measured.labels()["gpu_group"].to_numpy(dtype=str)
-    fitted = RefittedFormula(front.chosen, handling(front.chosen).cnn_layers(both)).fit(
-        X[~of_pool], y, groups
-    )
+    fitted = RefittedFormula(front.chosen, layers).fit(X[~of_pool], y, groups)
     predicted = fitted.predict(X)
     measured = X[~of_pool], y, groups
     cost_s = repeats * predicted[of_pool]

@@ -237,10 +237,10 @@ def _looks_numeric(cells: Sequence[str]) -> bool:
     return bool(shown) and all(map(_QUANTITY.fullmatch, shown))
 
 
-def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "  ") -> str:
+def wrapped_list(items: Sequence[str], width: int | None = None) -> str:
     """Return names separated by commas, broken into lines that fit.
 
-    items : texts; width : longest line in characters (None: terminal); indent : text before every line.
+    width : longest line in characters (None: terminal).
 
     >>> print(wrapped_list(["alexnet", "resnet50", "vgg16"], width=20))
       alexnet, resnet50,
@@ -248,7 +248,7 @@ def wrapped_list(items: Sequence[str], width: int | None = None, indent: str = "
     """
     # Between the words of a name no line ends.
     text = ", ".join(item.replace(" ", "\0") for item in items)
-    return "\n".join(_words(text, width or terminal_width(), indent, indent)).replace("\0", " ")
+    return "\n".join(_words(text, width or terminal_width(), "  ", "  ")).replace("\0", " ")
 
 
 def terminal_width() -> int:

@@ -143,11 +143,6 @@ class Model:
         return tuple(sorted({name for part in parts for name in variables(part)} - {SINGLE_GPU_TIME}))
 
     @cached_property
-    def cnn_columns(self) -> tuple[str, ...]:
-        """The base columns that are counts of the CNN."""
-        return tuple(name for name in self.base_columns if kind_of(name) == "cnn")
-
-    @cached_property
     def cells(self) -> dict[str, str]:
         """The defined names of base columns, features and numbers."""
         return cell_names(sorted({*self.base_columns, *self.features, *self.numbers}))

@@ -16,7 +16,6 @@ from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.studies.definition import asked_definition
 from trainlaw.app.studies.material import defined_splits
-from trainlaw.app.suggest.candidates import find_front
 from trainlaw.datasets import load
 from trainlaw.datasets.measurements.importing import import_layers
 from trainlaw.datasets.profiler.configurations import read_plan
@@ -148,9 +147,6 @@ READERS: Mapping[str, Reader] = {
     ),
     "compared predictions": Reader("predictions.csv", command(_COMPARE), others=_FOLDER),
     "compared provenance": Reader("provenance.json", command(_COMPARE), others=_FOLDER),
-    "front": Reader(
-        "front.csv", lambda path: find_front(path.parent, path.parent, "fp32-2026"), others=_FOLDER
-    ),
     "layers, measured": Reader("layers.csv", import_layers),
     "journal": Reader("journal.txt", _journal),
     "rows of a profiler": Reader("runs.csv", _rows),

@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -11,6 +12,8 @@ from trainlaw.app.suggest.jobs import cnn_pool, worth_measuring
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler.configurations import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
+from trainlaw.validate.error_table import MACRO
+from trainlaw.validate.result import OURS
 
 from ...commands import check_width, invoke
 
@@ -35,12 +38,16 @@ def front(formula, tmp_path):
     (folder / "study.toml").write_text('table = "runs.csv"\n')
     runs = load("fp32-2026").where(source="lambda-tensorflow-benchmark").frame
     runs.to_csv(folder / "runs.csv", index=False)
-    (folder / "front.csv").write_text(
-        "constants,method,held_out_percent,formula\n"
-        "3,aimed,60,20 * conv_output_memory_s\n"
-        "5,aimed,10,20 * conv_output_memory_s + 3 * total_compute_s\n"
-        "7,aimed,11,20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s\n"
-    )
+    (folder / "front").mkdir()
+    text = "20 * conv_output_memory_s"
+    for size, error, more in (
+        (3, 60, ""),
+        (5, 10, " + 3 * conv3x3_both_s"),
+        (7, 11, " + 2 * layer_launch_s"),
+    ):
+        text += more
+        law = replace(read_formula(text), errors={"summary": {OURS: {MACRO: error}}})
+        save_formula(law, folder / "front" / f"{size}.json")
     return folder
 
 
@@ -48,12 +55,12 @@ def test_the_front_of_a_run_folder(front, formula, tmp_path):
     found = find_front(front, tmp_path)
     assert found.chosen.expression == formula.expression
     assert [law.text() for law in found.near_equals] == [
-        "20 * conv_output_memory_s + 3 * total_compute_s",
-        "20 * conv_output_memory_s + 3 * total_compute_s + 2 * layer_launch_s",
+        "20 * conv_output_memory_s + 3 * conv3x3_both_s",
+        "20 * conv_output_memory_s + 3 * conv3x3_both_s + 2 * layer_launch_s",
     ]
     assert len(found.measured) == 71
     assert find_front(front / "formula.json", tmp_path).measured == found.measured
-    (front / "front.csv").unlink()
+    shutil.rmtree(front / "front")
     assert find_front(front, tmp_path).near_equals == ()
 
 
