@@ -99,7 +99,7 @@ class GpuJoin:
 
     @cached_property
     def _kept(self) -> dict[str, NDArray[Any]]:
-        return dict(zip(self.table, self.table.to_numpy(dtype=object).T, strict=True))
+        return dict(zip(map(str, self.table), self.table.to_numpy(dtype=object).T, strict=True))
 
 
 def _peak(rows: GpuJoin) -> np.ndarray:
