@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from trainlaw.datasets.measurements.inspection import coverage, outliers
     from trainlaw.datasets.measurements.layers import LayerTable
     from trainlaw.datasets.measurements.pairs import PairTable
-    from trainlaw.datasets.profiles.profile_files import read_profile
     from trainlaw.datasets.sources.catalog import DATASETS, Dataset, load
 
 __all__ = [
@@ -50,7 +49,6 @@ __all__ = [
     "link_table",
     "load",
     "outliers",
-    "read_profile",
 ]
 
 _HOMES = {
@@ -58,7 +56,6 @@ _HOMES = {
     "measurements.inspection": "coverage outliers",
     "measurements.layers": "LayerTable",
     "measurements.pairs": "PairTable",
-    "profiles.profile_files": "read_profile",
     "sources.catalog": "DATASETS Dataset load",
 }
 

@@ -77,6 +77,8 @@ class FormulaRegressor(SklearnRegressor):
         All polished formulas with their held-out losses.
     evaluations_, generations_ : int
         Work done.
+    interrupted_ : bool
+        Whether the user ended the search before its budget was spent; a study then keeps no such fit.
     logbook_ : deap.tools.Logbook
         A record per island and generation: `island`, `gen`, `nevals`, `best` and `median` loss, `size`.
     hall_of_fame_ : deap.tools.ParetoFront
@@ -231,6 +233,7 @@ class FormulaRegressor(SklearnRegressor):
     def _conclude(self, problem: Problem, state: SearchState) -> None:
         """Set the fitted attributes from the final state."""
         self.evaluations_, self.generations_ = state.evaluations, state.generation
+        self.interrupted_ = state.interrupted
         self.logbook_, self.hall_of_fame_ = state.logbook(), state.hall_of_fame()
         self.candidates_ = finish(state, problem)
         if not self.candidates_:

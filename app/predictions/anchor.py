@@ -14,7 +14,7 @@ from trainlaw.app.models.builtin import MEASURED_PAIR_GPUS, pair_formula
 from trainlaw.app.models.doubts import time_doubt
 from trainlaw.app.models.scopes import check_scope
 from trainlaw.app.text.numbers import show_percent
-from trainlaw.datasets import FEATURES, GpuCatalog, RunTable, read_profile
+from trainlaw.datasets import FEATURES, GpuCatalog, RunTable
 from trainlaw.datasets.features.pair_features import (
     ANCHOR,
     OPERATION_FEATURES,
@@ -24,7 +24,7 @@ from trainlaw.datasets.features.pair_features import (
 from trainlaw.datasets.hardware.hypothetical import wanted_gpu
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.datasets.profiles.operations import operation_group
-from trainlaw.datasets.profiles.profile_files import OperationProfile
+from trainlaw.datasets.profiles.profile_files import OperationProfile, read_profile
 from trainlaw.formulas import Constant, Formula, InputError, load_formula
 from trainlaw.formulas.scopes import GPU_PAIR
 from trainlaw.validate.formula_errors import overall_error

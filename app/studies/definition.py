@@ -159,10 +159,11 @@ def read_study_table(definition: StudyDefinition, trust: bool = False) -> Measur
     table: MeasuredTable = kind.read(
         definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files)
     )
-    is_forward = kind.scope == FORWARD
+    if definition.table not in DATASETS:
+        return trusted(table, trust, kind.scope == FORWARD)
     if isinstance(table, RunTable) and kind.scope in (RUN, FORWARD):
-        check_timed_parts(table, is_forward)
-    return table if definition.table in DATASETS else trusted(table, trust, is_forward)
+        check_timed_parts(table, kind.scope == FORWARD)
+    return table
 
 
 def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:

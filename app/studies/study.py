@@ -181,7 +181,8 @@ def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
 def _evolved(fits: Fits, material: Material) -> Found:
     """Make what the fits found readable; that of an interrupted study only where it is quick."""
     hurries = fits.cut_short or bool(fits.result.missing_splits)
-    definition, main, whole = material.definition, _compared(fits, material), fits.on_all_rows[OURS]
+    definition, whole, method = material.definition, fits.on_all_rows[OURS], _method(material, fits.best)
+    main = _compared(fits, material)
     with ThreadPoolExecutor(1) as thread:
         # sympy works in another process.
         readable = thread.submit(_all_readable, fits, material, 0 if hurries else CALLS_PER_EXPRESSION)
@@ -196,7 +197,7 @@ def _evolved(fits: Fits, material: Material) -> Found:
         formula,
         main,
         training_loss=float(whole.formula.provenance["training_loss"]),
-        method=_method(material, fits.best),
+        method=method,
         front=whole.front,
         facts=facts,
         levels=levels,

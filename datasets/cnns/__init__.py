@@ -5,38 +5,27 @@ from typing import TYPE_CHECKING
 from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.counts import counts, explain
 from trainlaw.datasets.cnns.graph import Cnn, Layer, longest_path
-from trainlaw.datasets.cnns.memory import TrainingMemory, training_memory
+from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 from trainlaw.formulas.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from trainlaw.datasets.cnns.readers import read_cnn
-    from trainlaw.datasets.cnns.readers.layer_table import (
-        cnn_from_records,
-        layer_records,
-        read_layer_table,
-        write_layer_table,
-    )
+    from trainlaw.datasets.cnns.readers.layer_table import cnn_from_records, layer_records, write_layer_table
     from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
     from trainlaw.datasets.cnns.readers.torch_reader import read_torch
-    from trainlaw.datasets.cnns.scheduling import Schedule, Tasks, list_schedule
 
 __all__ = [
     "Cnn",
     "CnnBuilder",
     "Layer",
-    "Schedule",
-    "Tasks",
-    "TrainingMemory",
     "build",
     "cnn_from_records",
     "counts",
     "explain",
     "layer_records",
-    "list_schedule",
     "longest_path",
     "read_cnn",
-    "read_layer_table",
     "read_onnx",
     "read_torch",
     "training_memory",
@@ -47,10 +36,9 @@ __all__ = [
 
 _HOMES = {
     "readers": "read_cnn",
-    "readers.layer_table": "cnn_from_records layer_records read_layer_table write_layer_table",
+    "readers.layer_table": "cnn_from_records layer_records write_layer_table",
     "readers.onnx_reader": "read_onnx",
     "readers.torch_reader": "read_torch",
-    "scheduling": "Schedule Tasks list_schedule",
 }
 
 if not TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, get_args
@@ -24,7 +24,7 @@ from trainlaw.datasets.hardware.links import find_link, links
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.datasets.hardware.servers import Server, usual_server
 from trainlaw.datasets.measurements.stacks import layout_of, stacks_of
-from trainlaw.datasets.tables.joins import MOST_KEPT, Facts, RunJoin
+from trainlaw.datasets.tables.joins import FEW_ROWS, Facts, RunJoin
 from trainlaw.datasets.tables.measured_table import MeasuredTable, frame_sha256
 from trainlaw.formulas.errors import InputError, check_name, shown
 
@@ -85,6 +85,13 @@ def _complete(columns: Mapping[Any, Any], index: pd.Index) -> pd.DataFrame:
     return complete.assign(stack=np.where(stated, complete["stack"], stacks_of(complete)))
 
 
+@lru_cache(maxsize=8)
+def _defaults(n_rows: int) -> dict[str, pd.Series]:
+    """Return the default of each column, numbered from 0; predictions are often of as many rows."""
+    index = pd.RangeIndex(n_rows)
+    return {column.name: constant(column.default, index) for column in RUN_COLUMNS}
+
+
 def without_defaults(runs: pd.DataFrame) -> pd.DataFrame:
     """Return `runs` without the optional columns that hold nothing but their default."""
     plain = [
@@ -141,7 +148,7 @@ class RunTable(MeasuredTable):
         Raises UnknownNameError for an unknown feature.
         """
         chosen = OF_ANY_RUN if names is None else names
-        kept = self._computed if len(self) <= MOST_KEPT else None
+        kept = self._computed if len(self) <= FEW_ROWS else None
         return feature_block(FEATURES, self.joined.columns(), self._rows.index, chosen, kept)
 
     @cached_property
@@ -318,7 +325,8 @@ def unmeasured_runs(name: str, rows: Iterable[Mapping[str, object]], facts: Fact
     """Return a run table of rows that `configuration_row` made; facts : of their GPUs and CNNs."""
     listed = list(rows)
     columns = {column: [row[column] for row in listed] for column in (listed[0] if listed else ())}
-    return RunTable(name, _complete(columns, pd.RangeIndex(len(listed))), facts)
+    defaults = _defaults(len(listed))
+    return RunTable(name, _complete({**defaults, **columns}, defaults["gpu"].index), facts)
 
 
 def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup) -> dict[str, object]:

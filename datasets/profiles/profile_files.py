@@ -43,23 +43,10 @@ class OperationProfile:
 
 
 def read_profile(path: str | os.PathLike[str], steps: int = 1) -> OperationProfile:
-    """Read the operation profile in a file.
+    """Read the operation profile in an export of a profiler.
 
-    Parameters
-    ----------
-    path : str or PathLike
-        An export of a profiler.
-    steps : int
-        Training iterations that the profile covers, where the file does not state them.
-
-    Returns
-    -------
-    OperationProfile
-
-    Raises
-    ------
-    InputError
-        The file is too large, of an unknown kind, or has no operation.
+    steps : training iterations that the profile covers, where the file does not state them. InputError for a
+    file that is too large, of an unknown kind, or has no operation.
     """
     place = Path(path)
     text = read_text(place, MAX_BYTES)

@@ -36,7 +36,7 @@ LAUNCHES_LEFT: Mapping[str, float] = {"xla": 0.84, "inductor": 0.84, "cuda_graph
 # More codes than these would not fit into 64 bits.
 _MOST_CODES = 2**62
 #: Rows up to which arrays of columns are kept: of many, texts as objects take more than the table itself.
-MOST_KEPT = 1_000
+FEW_ROWS = 1_000
 #: Computes a column when it is asked for, float64, shape (n_rows,): all columns of a million rows at once
 #: would take gigabytes, and a formula uses few of them.
 Maker = Callable[[], np.ndarray]
@@ -48,7 +48,6 @@ class GpuJoin:
     def __init__(self, table: pd.DataFrame, gpus: GpuCatalog) -> None:
         """Find the GPU of each row; raises UnknownNameError for one that is not in the catalog."""
         self.table = table
-        self._kept: dict[str, NDArray[Any]] = {}
         # Each GPU is looked up once, not once per row.
         self._gpu_of_row, names = coded(self._values("gpu"))
         self._gpus = [gpus.find(str(name)) for name in names]
@@ -95,12 +94,12 @@ class GpuJoin:
         return np.asarray(self._values(column), dtype=object)
 
     def _values(self, column: str) -> pd.Series | NDArray[Any]:
-        """Return a column of the table; of few rows as an array, which is kept."""
-        if len(self.table) > MOST_KEPT:
-            return self.table[column]
-        if column not in self._kept:
-            self._kept[column] = np.asarray(self.table[column])
-        return self._kept[column]
+        """Return a column of the table; of few rows as an array of objects."""
+        return self.table[column] if len(self.table) > FEW_ROWS else self._kept[column]
+
+    @cached_property
+    def _kept(self) -> dict[str, NDArray[Any]]:
+        return dict(zip(map(str, self.table), self.table.to_numpy(dtype=object).T, strict=True))
 
 
 def _peak(rows: GpuJoin) -> np.ndarray:

@@ -46,10 +46,14 @@ class Progress:
 
 @dataclass
 class SearchState:
-    """State of a search, which `run` changes in place: its populations, and the seconds spent so far."""
+    """State of a search, which `run` changes in place.
+
+    islands : populations. seconds : spent so far. interrupted : whether the user ended it.
+    """
 
     islands: list[Island]
     seconds: float = 0.0
+    interrupted: bool = False
 
     @property
     def evaluations(self) -> int:
@@ -134,8 +138,8 @@ def run(
             if on_progress is not None:
                 on_progress(report(state, problem))
     except KeyboardInterrupt:
-        # The formulas found so far are a valid result.
-        return state
+        # The formulas found so far are a valid result, but not that of the whole budget.
+        state.interrupted = True
     return state
 
 

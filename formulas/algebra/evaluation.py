@@ -74,10 +74,12 @@ def evaluate(
 
 def _of_one_row(expression: Expression, columns: Mapping[str, NDArray[np.float64]]) -> float | None:
     """Return the value where it is valid, else None."""
-    compute, names = scalar_function(expression), variables(expression)
-    if compute is None or not columns.keys() >= set(names):
+    compute = scalar_function(expression)
+    try:
+        values = {name: float(columns[name].item()) for name in variables(expression)}
+    except KeyError:
         return None
-    value = compute({name: float(columns[name].item()) for name in names})
+    value = math.nan if compute is None else compute(values)
     return None if math.isnan(value) else value
 
 

@@ -164,7 +164,7 @@ def prepare(folder):
 def test_every_call_may_fail(name, tmp_path, monkeypatch):
     # Which bytes are written does not matter here, and to make them takes most of the time.
     law = cache(lambda: calibrated_law(load_formula(BUILT_IN), import_runs(tmp_path / "runs.csv")))
-    monkeypatch.setattr(calibration, "calibrated_law", lambda given, runs: law())
+    monkeypatch.setattr(calibration, "calibrated_law", lambda *given: law())
     monkeypatch.setattr(doubts, "trusted", lambda runs, trust: runs)
     monkeypatch.setattr(run_files, "workbook_bytes", lambda formula: b"workbook")
     monkeypatch.setattr(run_files, "page_html", lambda formula: "page")

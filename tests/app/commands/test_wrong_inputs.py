@@ -75,11 +75,6 @@ def test_formula_file_that_is_spoiled(line, formula_file, in_empty_folder):
     assert not (in_empty_folder / "out.py").exists()
 
 
-def test_no_formula_anywhere(in_empty_folder, monkeypatch):
-    monkeypatch.setattr("trainlaw.app.models.user_formula.BUILT_IN", in_empty_folder / "none.json")
-    assert "trainlaw study" in refusal("show")
-
-
 @pytest.mark.parametrize("line", ["nonsense", "predict --batch many", "study --folds 1", "gpus show"])
 def test_usage_errors_exit_2_without_a_traceback(line):
     result = invoke(line)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trainlaw.datasets import load, read_profile
+from trainlaw.datasets import load
 from trainlaw.datasets.features.pair_features import grouped_seconds
 from trainlaw.datasets.profiles.operations import operation_group
+from trainlaw.datasets.profiles.profile_files import read_profile
 from trainlaw.formulas.errors import InputError
 
 from ...refusals import read_or_refused

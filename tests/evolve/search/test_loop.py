@@ -102,6 +102,7 @@ def test_interrupting_keeps_what_was_found(typed_rows, specs):
     assert len(calls) == 3
     assert calls[0].seconds_left > 0.0
     assert len(estimator.front_) > 0
+    assert estimator.interrupted_
 
 
 def test_islands_exchange(typed_with, monkeypatch):
