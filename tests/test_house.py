@@ -90,43 +90,6 @@ def called_name(call: ast.Call) -> str:
     return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
 
 
-def numbers_in(node: ast.AST) -> list[str]:
-    """The parts of a value that are numbers; of an option and of a column of a table, its limits."""
-    parts = [*node.args, *node.keywords] if isinstance(node, ast.Call) else [node]
-    leaves = ((part, getattr(leaf, "value", "")) for part in parts for leaf in ast.walk(part))
-    return list(dict.fromkeys(ast.unparse(part) for part, value in leaves if type(value) in (int, float)))
-
-
-def interface(node: ast.AST) -> Iterable[tuple[str, ast.AST]]:
-    """The values that callers and users meet without naming them: defaults, constants, limits of columns."""
-    if isinstance(node, ast.FunctionDef):
-        places, named = node.args.posonlyargs + node.args.args, node.args.kwonlyargs
-        defaults = [*reversed(node.args.defaults), *node.args.kw_defaults]
-        given = zip([*reversed(places)][: len(node.args.defaults)] + named, defaults, strict=True)
-        yield from ((f"{node.name} {argument.arg}", value) for argument, value in given if value)
-    elif isinstance(node, ast.Module | ast.ClassDef):
-        for part in node.body:
-            if isinstance(part, ast.Assign | ast.AnnAssign) and part.value:
-                target = part.target if isinstance(part, ast.AnnAssign) else part.targets[0]
-                yield f"{getattr(node, 'name', '')} {ast.unparse(target)}", part.value
-    elif isinstance(node, ast.Call) and called_name(node) == "Column":
-        yield f"Column {ast.unparse(node.args[0])}", node
-
-
-def test_public_numbers_change_on_purpose_only(overwrite_golden):
-    """Each is in `tests/numbers.txt`, which --overwrite-golden writes anew."""
-    values = [pair for path in SOURCES for node in nodes(path) for pair in interface(node)]
-    public = [(name.strip(), numbers_in(value)) for name, value in values if " _" not in f" {name}"]
-    short = [f"{name}: {', '.join(found)}" for name, found in public if 0 < len(", ".join(found)) < 110]
-    golden = ROOT / "tests" / "numbers.txt"
-    if overwrite_golden:
-        golden.write_text("\n".join(sorted(short)) + "\n", encoding="utf-8")
-    known = golden.read_text(encoding="utf-8").splitlines()
-    assert sorted(short) == known, (
-        "where that is meant: python -m pytest tests/test_house.py --overwrite-golden"
-    )
-
-
 @pytest.mark.parametrize(
     "text", ["import random", "from random import choice", "np.random.seed(1)", "np.random.default_rng()"]
 )

@@ -76,11 +76,28 @@ def test_settings_are_equal_by_value():
 
 
 def test_defaults_are_fixed_as_they_decide_what_a_seed_gives():
-    """Those that are numbers are in `tests/numbers.txt`."""
-    stored = {
-        name: value for name, value in asdict(SearchSettings()).items() if isinstance(value, str | bool)
+    expected = {
+        "operators": None,
+        "typed": True,
+        "nonnegative": True,
+        "loss": "automatic",
+        "loss_width": 0.25,
+        "group_weight_power": 0.35,
+        "evaluations": 100_000,
+        "limit_seconds": None,
+        "population": 300,
+        "islands": None,
+        "max_nodes": None,
+        "max_constants": 24,
+        "search_rows": None,
+        "polish_steps": 60,
+        "choice": "automatic",
+        "template": None,
+        "random_seed": 0,
+        "threads": 1,
     }
-    assert stored == {"typed": True, "nonnegative": True, "loss": "automatic", "choice": "automatic"}
+    stored = asdict(SearchSettings())
+    assert {name: value for name, value in stored.items() if value != ()} == expected
 
 
 def test_names_may_be_one_text_and_operators_symbols():

@@ -118,7 +118,7 @@ def test_the_limit_counts_from_the_error_of_the_exact_constants():
 
 
 def test_rounding_makes_times_neither_longer_nor_shorter():
-    """Of noisy times the mean absolute percentage error is least below the mean: it alone would choose 0.9."""
+    """The mean absolute percentage error of noisy times is least below their mean: it would choose 0.9."""
     random = np.random.default_rng(0)
     x = random.uniform(1.0, 2.0, 500)
     target = 0.94 * x * np.exp(random.normal(0.0, 0.3, x.size))
