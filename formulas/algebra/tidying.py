@@ -353,7 +353,7 @@ def round_constants(
         predicted = predictions(values)
         with np.errstate(all="ignore"):
             shift = abs(float(np.mean(np.log(predicted / before))))
-        # Predictions that are not positive, or not numbers, have no shift: the error judges them alone.
+        # Predictions that are not positive, or not numbers, have no shift: the error alone decides.
         return error(predicted) <= limit and not shift > _MOST_SHIFT * limit_points / 100.0
 
     before = predictions(exact)
