@@ -326,12 +326,21 @@ _HELD_OUT = {
 }
 
 
-def method_of(candidate: Deliverable, seeds: int) -> str:
+def _method_of(candidate: Deliverable, seeds: int) -> str:
     """Return how a formula of a study was obtained in each split; seeds : number of searches of evolution."""
     if not candidate.size:
         return "constants fitted to the others"
     several = f", {seeds} seeds" if candidate.method == EVOLVED and seeds > 1 else ""
     return f"a search for each{several}"
+
+
+def delivered_method(material: Material, best: Deliverable) -> str:
+    """Return how the delivered formula was obtained in each split."""
+    seeds = material.definition.seeds
+    if not material.kind.is_fitted:
+        return _method_of(Deliverable(EVOLVED, material.definition.max_constants), seeds)
+    chosen = ", the candidate with the least error" if best.size else ""
+    return f"{_method_of(best, seeds)}{chosen}"
 
 
 def _protocol(found: Found, material: Material, candidate: Deliverable | None) -> str:
@@ -342,7 +351,7 @@ def _protocol(found: Found, material: Material, candidate: Deliverable | None) -
     split = material.definition.split
     # Only what is evolved here was tuned here.
     tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
-    found_by = found.method if candidate is None else method_of(candidate, material.definition.seeds)
+    found_by = found.method if candidate is None else _method_of(candidate, material.definition.seeds)
     method = f"{some}{splits} {_HELD_OUT[split]}, {found_by}"
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
 

@@ -1,8 +1,9 @@
 """Design matrices: one row per run, or one row per layer of each run's CNN with a sum per run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -59,11 +60,30 @@ class FormulaRows:
     sums: RowSums | None = None
     labels: Mapping[str, np.ndarray] = field(default_factory=dict)
 
-    def predict(self, formula: Formula) -> np.ndarray:
-        """Return the target of each run, in its unit, float64, shape (n_runs,); nan where invalid."""
-        found = formula.predict(self.columns, self.labels, self.sums)
+    def predict(self, formula: Formula, factors: Mapping[str, float] = MappingProxyType({})) -> np.ndarray:
+        """Return the target of each run, in its unit, float64, shape (n_runs,); nan where invalid.
+
+        factors : on columns, by name.
+        """
+        scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
+        found = formula.predict({**self.columns, **scaled}, self.labels, self.sums)
         # A formula of constants alone has one value for all.
         return self.per_run(np.broadcast_to(found, (int(self.known.sum()),)).copy())
+
+    def predict_scaled(self, formula: Formula, names: Sequence[str], factors: np.ndarray) -> np.ndarray:
+        """Return the target of each run for several sets of factors on columns, (n_sets, n_runs).
+
+        names : of the columns. factors : (n_sets, n_names).
+        """
+        if self.sums is not None:
+            return np.array([self.predict(formula, dict(zip(names, one, strict=True))) for one in factors])
+        # All sets at once: a formula of few runs takes as long as one of many.
+        n_runs = len(self.known)
+        labels = {name: np.tile(values, len(factors)) for name, values in self.labels.items()}
+        columns = {name: np.tile(values, len(factors)) for name, values in self.columns.items()}
+        for name, values in zip(names, factors.T, strict=True):
+            columns[name] = columns[name] * np.repeat(values, n_runs)
+        return np.asarray(formula.predict(columns, labels)).reshape(len(factors), n_runs)
 
     def run_features(self, formula: Formula) -> dict[str, np.ndarray]:
         """Return the used features of known runs by name, each of shape (n_known,).
@@ -78,11 +98,6 @@ class FormulaRows:
             total = self.sums.apply(column)
             found[spec.name] = total / layers if spec.unit.is_dimensionless else total
         return found
-
-    def with_factors(self, factors: Mapping[str, float]) -> "FormulaRows":
-        """Return the rows with some columns multiplied."""
-        scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
-        return replace(self, columns={**self.columns, **scaled})
 
     def of_runs(self, chosen: np.ndarray) -> "FormulaRows":
         """Return the rows of some of the runs, bool (n_runs,); positions will do where each row is a run."""
