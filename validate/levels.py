@@ -142,11 +142,10 @@ def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tu
     the labels `gpu_group` and `cnn_base`. estimator : one whose fits are formulas; InputError otherwise. X :
     features of that study, (n_runs, n_features).
     """
-    known = calibrated_predictions(result, estimator, X)
-    groups = result.labels("gpu_group")
+    known, runs = calibrated_predictions(result, estimator, X), result.predictions
     sheet, calibrated = (
-        pd.Series(by_group(mape_percent, result.measured_s, values, groups), dtype=float)
-        for values in (result.predicted_s(estimator), known)
+        pd.Series(by_group(mape_percent, runs[MEASURED], values, runs["gpu_group"]), dtype=float)
+        for values in (runs[estimator], known)
     )
     return _level(DATA_SHEET, sheet, sheet), _level(RUNS_ON_THE_GPU, calibrated, sheet)
 
@@ -158,15 +157,15 @@ def calibrated_predictions(result: StudyResult, estimator: str, X: pd.DataFrame)
     """
     runs = result.predictions
     classes = [name for name in ("gpu_group", "precision", "layout") if name in runs]
-    predicted = result.predicted_s(estimator).copy()
+    predicted = runs[estimator].to_numpy(dtype=float, copy=True)
     for _, same in runs.groupby(classes, sort=False):
         for split, part in same.groupby("split", sort=False):
             known = same[same["split"] != split]
-            known = known[calibrating_runs(known["cnn_base"].to_numpy(str), known[MEASURED].to_numpy())]
             if len(known):
                 formula, rows, measured = held_out_part(result, estimator, X, str(split), known)
                 unknown = held_out_part(result, estimator, X, str(split), part)[1]
-                factors = time_factors(formula, rows, measured)
+                chosen = calibrating_runs(known["cnn_base"].to_numpy(str), measured)
+                factors = time_factors(formula, rows.of_runs(chosen), measured[chosen])
                 predicted[runs.index.get_indexer(part.index)] = factors.seconds(formula, unknown)
     return predicted
 

@@ -232,12 +232,14 @@ def _errors(
     """
     rows = material.rows
     own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
+    protocol = _protocol(found, material, candidate)
+    generations = _generations(found, candidate or found.best)
     errors = errors_json(
         result,
-        _protocol(found, material, candidate),
+        protocol,
         material.definition.unit,
         levels,
-        _generations(found, candidate or found.best),
+        generations,
         X=rows.X,
         frame=frame,
         # Those of the controls are known by the differences.
