@@ -117,8 +117,8 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     """Return the factors of a formula from runs measured on one machine.
 
     formula : of whole runs or of layers. rows : the runs as rows of it. seconds : measured, (n_runs,). One
-    factor per time in the formula, and per stack of several, with three significant digits. InputError where
-    the formula has no finite, positive time for a run.
+    factor per time in the formula, and per stack of several, with three significant digits; 1 without a run.
+    InputError where the formula has no finite, positive time for a run.
     """
     if not len(seconds):
         return TimeFactors(1.0, {})
@@ -271,10 +271,9 @@ def _spread(names: Sequence[str], n_runs: int) -> tuple[np.ndarray, np.ndarray]:
 def _log_times(formula: Formula, rows: FormulaRows, names: Sequence[str], logs: np.ndarray) -> np.ndarray:
     """Return ln(seconds) of each run for several sets of factors, (n_sets, n_times) to (n_sets, n_runs)."""
     with np.errstate(all="ignore"):
-        if not names:
-            return np.asarray(np.log(rows.predict(formula)) + logs)
         found = rows.predict_scaled(formula, names, np.exp(logs))
-        return np.asarray(np.log(np.where(found > 0, found, np.nan)))
+        times = np.log(np.where(found > 0, found, np.nan))
+        return np.asarray(times if names else times + logs)
 
 
 def interval_share(n_runs: int) -> float:

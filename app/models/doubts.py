@@ -124,16 +124,16 @@ def time_doubt(runs: RunTable, seconds: float) -> str:
 Table = TypeVar("Table", bound=MeasuredTable)
 
 
-def trusted(runs: Table, trust: bool = False, forward: bool | None = False) -> Table:
+def trusted(runs: Table, trust: bool = False, any_parts: bool = False) -> Table:
     """Return the runs; InputError where their times can hardly be right, unless the user trusts them.
 
-    Times of the forward pass alone (forward: of all else; None: nothing) are refused in any case; other
-    tables than runs are not compared.
+    Times of the forward pass alone are refused in any case, unless any timed parts will do; other tables than
+    runs are not compared.
     """
     if not isinstance(runs, RunTable):
         return runs
-    if forward is not None:
-        check_timed_parts(runs, forward)
+    if not any_parts:
+        check_timed_parts(runs)
     # Times of forward passes are compared by their formula, so that being one is no doubt.
     doubts = () if trust else run_doubts(runs, passes=True)
     if doubts:

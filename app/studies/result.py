@@ -230,21 +230,19 @@ def _errors(
     result : predictions of the formula and of what it is compared with. candidate : which of a study's it is,
     None for the delivered one. frame : the table of errors where it is known. levels : of calibration.
     """
-    rows = material.rows
-    own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
-    protocol = _protocol(found, material, candidate)
-    generations = _generations(found, candidate or found.best)
+    rows, protocol = material.rows, _protocol(found, material, candidate)
     errors = errors_json(
         result,
         protocol,
         material.definition.unit,
         levels,
-        generations,
+        _generations(found, candidate or found.best),
         X=rows.X,
         frame=frame,
         # Those of the controls are known by the differences.
         with_intervals=result.searches if candidate is not None and candidate.size else None,
     )
+    own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
     if material.kind.has_joint_range:
         used = {spec.name: own_rows.columns[spec.name] for spec in formula.used_features}
         errors |= joint_range_json(used, rows.groups)

@@ -36,6 +36,9 @@ RUN_BASE_COLUMNS: tuple[str, ...] = tuple(sorted(_RAW - {*CNN_LAYER_COLUMNS, "n_
 #: Counts that distinguish one CNN from another where no name is known.
 SUMS = ("macs", "params", "activation_elements", "n_layers")
 
+Factors = Mapping[str, float] | Mapping[str, np.ndarray]
+_NO_FACTORS: Factors = MappingProxyType({})
+
 
 @dataclass(frozen=True, eq=False)
 class FormulaRows:
@@ -60,10 +63,10 @@ class FormulaRows:
     sums: RowSums | None = None
     labels: Mapping[str, np.ndarray] = field(default_factory=dict)
 
-    def predict(self, formula: Formula, factors: Mapping[str, float] = MappingProxyType({})) -> np.ndarray:
+    def predict(self, formula: Formula, factors: Factors = _NO_FACTORS) -> np.ndarray:
         """Return the target of each run, in its unit, float64, shape (n_runs,); nan where invalid.
 
-        factors : on columns, by name.
+        factors : on columns, by name, each for all rows or (n_rows,).
         """
         scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
         found = formula.predict({**self.columns, **scaled}, self.labels, self.sums)
@@ -73,17 +76,17 @@ class FormulaRows:
     def predict_scaled(self, formula: Formula, names: Sequence[str], factors: np.ndarray) -> np.ndarray:
         """Return the target of each run for several sets of factors on columns, (n_sets, n_runs).
 
-        names : of the columns. factors : (n_sets, n_names).
+        names : of the columns. factors : (n_sets, n_names); without names they only say how many.
         """
         if self.sums is not None:
-            return np.array([self.predict(formula, dict(zip(names, one, strict=True))) for one in factors])
+            return np.array([self.predict(formula, dict(zip(names, one, strict=False))) for one in factors])
         # All sets at once: a formula of few runs takes as long as one of many.
-        n_runs = len(self.known)
-        labels = {name: np.tile(values, len(factors)) for name, values in self.labels.items()}
-        columns = {name: np.tile(values, len(factors)) for name, values in self.columns.items()}
-        for name, values in zip(names, factors.T, strict=True):
-            columns[name] = columns[name] * np.repeat(values, n_runs)
-        return np.asarray(formula.predict(columns, labels)).reshape(len(factors), n_runs)
+        n_sets, n_runs = len(factors), len(self.known)
+        labels = {name: np.tile(values, n_sets) for name, values in self.labels.items()}
+        columns = {name: np.tile(values, n_sets) for name, values in self.columns.items()}
+        repeated = FormulaRows(columns, np.tile(self.known, n_sets), labels=labels)
+        of_rows = {name: np.repeat(one, n_runs) for name, one in zip(names, factors.T, strict=False)}
+        return repeated.predict(formula, of_rows).reshape(n_sets, n_runs)
 
     def run_features(self, formula: Formula) -> dict[str, np.ndarray]:
         """Return the used features of known runs by name, each of shape (n_known,).
