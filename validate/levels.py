@@ -17,7 +17,7 @@ from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.measured_rates import MeasuredRates
 from trainlaw.validate.metrics import by_group, mape_percent
 from trainlaw.validate.result import MEASURED, StudyResult
-from trainlaw.validate.time_factors import calibrating_runs, time_factors
+from trainlaw.validate.time_factors import calibrated_seconds, calibrating_runs
 
 Columns = Mapping[str, np.ndarray]
 
@@ -51,8 +51,7 @@ def anchor_errors(
                 for _ in range(draws if count else 1):
                     order = random.permutation(len(measured))
                     anchors, rest = order[:count], order[count:]
-                    factors = time_factors(formula, rows.of_runs(anchors), measured[anchors])
-                    predicted = factors.seconds(formula, rows.of_runs(rest))
+                    predicted = calibrated_seconds(formula, rows, measured, anchors, rows.of_runs(rest))
                     errors.append(mape_percent(measured[rest], predicted))
                 found.append((count, str(split), str(group), len(measured), float(np.mean(errors))))
     return pd.DataFrame(found, columns=["n_anchors", "split", "group", "n_rows", "mape_percent"])
@@ -165,8 +164,8 @@ def calibrated_predictions(result: StudyResult, estimator: str, X: pd.DataFrame)
                 formula, rows, measured = held_out_part(result, estimator, X, str(split), known)
                 unknown = held_out_part(result, estimator, X, str(split), part)[1]
                 chosen = calibrating_runs(known["cnn_base"].to_numpy(str), measured)
-                factors = time_factors(formula, rows.of_runs(chosen), measured[chosen])
-                predicted[runs.index.get_indexer(part.index)] = factors.seconds(formula, unknown)
+                found = calibrated_seconds(formula, rows, measured, chosen, unknown)
+                predicted[runs.index.get_indexer(part.index)] = found
     return predicted
 
 

@@ -126,6 +126,17 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     return fit.factors(fit.logs * _kept(formula, rows, seconds, fit.before))
 
 
+def calibrated_seconds(
+    formula: Formula, rows: FormulaRows, seconds: np.ndarray, measured: np.ndarray, asked: FormulaRows
+) -> np.ndarray:
+    """Return the time of each run asked for, in s, by the formula that some measured runs calibrate.
+
+    measured : which of `rows` calibrate, as `FormulaRows.of_runs` takes it. Further arguments and errors as
+    for `time_factors`.
+    """
+    return time_factors(formula, rows.of_runs(measured), seconds[measured]).seconds(formula, asked)
+
+
 @dataclass(frozen=True)
 class _Fit:
     """The factors of a formula before they are shrunk.
