@@ -45,6 +45,8 @@ def test_json_toml_and_csv(tmp_path):
     assert read_csv(path) == (("a", "b"), [{"a": "1", "b": ""}, {"a": "2", "b": ""}])
     path.write_text("a;b\r1;\r2\r", encoding="utf-16")
     assert read_csv(path) == (("a", "b"), [{"a": "1", "b": ""}, {"a": "2", "b": ""}])
+    path.write_text("a\n" + 12 * ("x" * 100_000 + "\n"))
+    assert len(read_csv(path)[1]) == 12
 
 
 @pytest.mark.parametrize("key", [".".join("a" * 20_000), '"a" . ' * 30 + "b", f"table.{'x.' * 40}y"])
