@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -287,25 +287,6 @@ def forget_cnns(*modules: ModuleType) -> None:
 # Workbooks with three networks: workbook/test_book.py writes them whole, which takes seconds each.
 few_networks = pytest.fixture(with_few_networks, name="few_networks")
 few_networks_in_module = pytest.fixture(with_few_networks, scope="module", name="few_networks_in_module")
-
-
-@pytest.fixture
-def check_each() -> Callable[..., None]:
-    """A function that runs a check on each of many rows and then reports all rows that fail.
-
-    For checks that take less than the test that each row would be.
-    """
-
-    def run(check: Callable[[object], None], rows: Iterable, label: Callable[[object], str] = str) -> None:
-        faults = []
-        for row in rows:
-            try:
-                check(row)
-            except Exception as error:
-                faults.append(f"{label(row)}: {type(error).__name__}: {error}")
-        assert not faults, "\n".join(faults)
-
-    return run
 
 
 @pytest.fixture

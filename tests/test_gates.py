@@ -25,13 +25,9 @@ def run(*command: str, cwd: Path) -> subprocess.CompletedProcess:
     )
 
 
-def test_linter_finds_nothing():
-    done = run("ruff", "check", "--no-cache", *CODE, cwd=ROOT)
-    assert done.returncode == 0, done.stdout
-
-
-def test_formatter_changes_nothing():
-    done = run("ruff", "format", "--no-cache", "--check", *CODE, cwd=ROOT)
+@each_row("command", [("check",), ("format", "--check")])
+def test_linter_and_formatter_find_nothing(command):
+    done = run("ruff", *command, "--no-cache", *CODE, cwd=ROOT)
     assert done.returncode == 0, done.stdout
 
 

@@ -13,10 +13,11 @@ from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_row
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import mean_interval
+from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.measured_rates import MeasuredRates
 from trainlaw.validate.metrics import by_group, mape_percent
 from trainlaw.validate.result import MEASURED, StudyResult
-from trainlaw.validate.time_factors import calibrating_runs, time_factors
+from trainlaw.validate.time_factors import calibrated_seconds, calibrating_runs
 
 Columns = Mapping[str, np.ndarray]
 
@@ -40,19 +41,20 @@ def anchor_errors(
     result : a study whose splits hold out whole GPU groups. estimator : one whose fits are
     formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features).
     """
-    rows: list[tuple[int, str, str, int, float]] = []
+    found: list[tuple[int, str, str, int, float]] = []
     keys = ["split", "gpu_group", *(["precision"] if "precision" in result.predictions else [])]
     for (split, group, *_), part in result.predictions.groupby(keys, sort=False):
-        formula, held_out, measured = held_out_part(result, estimator, X, str(split), part)
+        formula, rows, measured = held_out_part(result, estimator, X, str(split), part)
         for count in n_anchors:
             if count < len(measured):
-                random = np.random.default_rng([seed, count, len(rows)])
-                errors = [
-                    _error_after(formula, held_out, measured, random.permutation(len(measured)), count)
-                    for _ in range(draws if count else 1)
-                ]
-                rows.append((count, str(split), str(group), len(measured), float(np.mean(errors))))
-    return pd.DataFrame(rows, columns=["n_anchors", "split", "group", "n_rows", "mape_percent"])
+                random, errors = np.random.default_rng([seed, count, len(found)]), []
+                for _ in range(draws if count else 1):
+                    order = random.permutation(len(measured))
+                    anchors, rest = order[:count], order[count:]
+                    predicted = calibrated_seconds(formula, rows, measured, anchors, rows.of_runs(rest))
+                    errors.append(mape_percent(measured[rest], predicted))
+                found.append((count, str(split), str(group), len(measured), float(np.mean(errors))))
+    return pd.DataFrame(found, columns=["n_anchors", "split", "group", "n_rows", "mape_percent"])
 
 
 def held_out_part(
@@ -68,18 +70,6 @@ def held_out_part(
     features = X.iloc[part["row"].to_numpy(dtype=np.int64)]
     rows = feature_rows(features, [spec.name for spec in formula.used_features])
     return formula, rows, part[MEASURED].to_numpy(dtype=float)
-
-
-def _error_after(
-    formula: Formula, rows: FormulaRows, measured: np.ndarray, order: np.ndarray, count: int
-) -> float:
-    """Return the MAPE, percent, of the rows after the first `count` of `order`, which calibrate."""
-    anchors, rest = order[:count], order[count:]
-    unknown = rows.of_runs(rest)
-    if not count:
-        return mape_percent(measured[rest], unknown.predict(formula))
-    factors = time_factors(formula, rows.of_runs(anchors), measured[anchors])
-    return mape_percent(measured[rest], factors.predict(formula, unknown))
 
 
 DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
@@ -123,14 +113,24 @@ def calibration_levels(
     errors = anchor_errors(result, estimator, X, n_anchors=(0, *n_anchors), draws=draws)
     table = errors.pivot_table(index="group", columns="n_anchors", values="mape_percent")
     sheet = table[0]
-    levels = [
-        _level(DATA_SHEET, sheet, sheet),
-        _level(MICRO_BENCHMARKS, _with_rates(result, estimator, X, rates), sheet),
-    ]
+    found = {DATA_SHEET: sheet, MICRO_BENCHMARKS: _with_rates(result, estimator, X, rates)}
     for count in n_anchors:
         values = table[count].dropna() if count in table else pd.Series(dtype=float)
-        levels.append(_level(f"2: and {count} measured run{'s' if count > 1 else ''}", values, sheet))
-    return tuple(levels)
+        found[f"2: and {count} measured run{'s' if count > 1 else ''}"] = values
+    return tuple(_level(name, values, sheet) for name, values in found.items())
+
+
+def known_levels(
+    result: StudyResult, estimator: str, X: pd.DataFrame, unit: str, rates: Sequence[MeasuredRates]
+) -> tuple[LevelError, ...]:
+    """Return the error by what is known of the target GPU, as what was held out allows.
+
+    unit : label column of the groups held out: GPUs, or CNNs on known GPUs. Other arguments and errors as for
+    `calibration_levels`.
+    """
+    if unit == BY_GPU:
+        return calibration_levels(result, estimator, X, rates=rates)
+    return known_gpu_levels(result, estimator, X)
 
 
 def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tuple[LevelError, ...]:
@@ -141,11 +141,10 @@ def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tu
     the labels `gpu_group` and `cnn_base`. estimator : one whose fits are formulas; InputError otherwise. X :
     features of that study, (n_runs, n_features).
     """
-    known = calibrated_predictions(result, estimator, X)
-    groups = result.labels("gpu_group")
+    known, runs = calibrated_predictions(result, estimator, X), result.predictions
     sheet, calibrated = (
-        pd.Series(by_group(mape_percent, result.measured_s, values, groups), dtype=float)
-        for values in (result.predicted_s(estimator), known)
+        pd.Series(by_group(mape_percent, runs[MEASURED], values, runs["gpu_group"]), dtype=float)
+        for values in (runs[estimator], known)
     )
     return _level(DATA_SHEET, sheet, sheet), _level(RUNS_ON_THE_GPU, calibrated, sheet)
 
@@ -157,16 +156,16 @@ def calibrated_predictions(result: StudyResult, estimator: str, X: pd.DataFrame)
     """
     runs = result.predictions
     classes = [name for name in ("gpu_group", "precision", "layout") if name in runs]
-    predicted = result.predicted_s(estimator).copy()
+    predicted = runs[estimator].to_numpy(dtype=float, copy=True)
     for _, same in runs.groupby(classes, sort=False):
         for split, part in same.groupby("split", sort=False):
             known = same[same["split"] != split]
-            known = known[calibrating_runs(known["cnn_base"].to_numpy(str), known[MEASURED].to_numpy())]
             if len(known):
                 formula, rows, measured = held_out_part(result, estimator, X, str(split), known)
                 unknown = held_out_part(result, estimator, X, str(split), part)[1]
-                factors = time_factors(formula, rows, measured)
-                predicted[runs.index.get_indexer(part.index)] = factors.predict(formula, unknown)
+                chosen = calibrating_runs(known["cnn_base"].to_numpy(str), measured)
+                found = calibrated_seconds(formula, rows, measured, chosen, unknown)
+                predicted[runs.index.get_indexer(part.index)] = found
     return predicted
 
 

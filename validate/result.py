@@ -125,21 +125,21 @@ class StudyResult:
             raise InputError(
                 "the study was interrupted before its first fold was finished: there is no error yet"
             )
-        everything = np.ones(len(self.predictions), dtype=bool)
+        measured, everything = self.measured_s, np.ones(len(self.predictions), dtype=bool)
+        columns = [name for name in (*MACRO_COLUMNS, CONFIGURATION) if name in self.predictions]
+        labels = {name: self.labels(name) for name in columns}
+        # The choice between two GPUs needs runs of the same work on both.
+        same_work = labels.pop(CONFIGURATION, None)
         rows = []
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
             row: dict[str, object] = {"estimator": estimator, "n_rows": len(predicted)}
             row |= self._errors(estimator, everything)
-            for column in (column for column in MACRO_COLUMNS if column in self.predictions):
-                row[f"macro_{column}_mape_percent"] = macro(
-                    mape_percent, self.measured_s, predicted, self.labels(column)
-                )
-            # The choice between two GPUs needs runs of the same work on both.
-            if CONFIGURATION in self.predictions and "gpu_group" in self.predictions:
-                row["faster_gpu_percent"] = faster_gpu_percent(
-                    self.measured_s, predicted, self.labels("gpu_group"), self.labels(CONFIGURATION)
-                )
+            for column, groups in labels.items():
+                row[f"macro_{column}_mape_percent"] = macro(mape_percent, measured, predicted, groups)
+            if same_work is not None and "gpu_group" in labels:
+                gpus = labels["gpu_group"]
+                row["faster_gpu_percent"] = faster_gpu_percent(measured, predicted, gpus, same_work)
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -150,6 +150,8 @@ class StudyResult:
         groups of `over`; `faster_gpu_percent` is included if these are GPU groups.
         """
         groups, measured = self.labels(over), self.measured_s
+        paired = over == "gpu_group" and CONFIGURATION in self.predictions
+        same_work = self.labels(CONFIGURATION) if paired else None
         rows = []
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
@@ -160,8 +162,8 @@ class StudyResult:
                 rows.append((estimator, name, metric(measured, predicted), low, high))
             values = by_group(mape_percent, measured, predicted, groups).values()
             rows.append((estimator, "macro_mape_percent", *mean_interval(values, level, resamples)))
-            if over == "gpu_group" and CONFIGURATION in self.predictions:
-                pairs = gpu_pairs(measured, predicted, groups, self.labels(CONFIGURATION))
+            if same_work is not None:
+                pairs = gpu_pairs(measured, predicted, groups, same_work)
                 picked = 100.0 * pairs["picked"]
                 interval = pair_interval(pairs[["first", "second"]], picked, level, resamples)
                 rows.append((estimator, "faster_gpu_percent", *interval))

@@ -3,8 +3,8 @@
 Repeats of a configuration belong to one group, so they are never in both parts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -224,6 +224,23 @@ def listed_splits(groups: npt.ArrayLike, lists: Mapping[str, Sequence[str]]) -> 
         for name in held_out:
             check_name("group", name, known)
     return tuple(_split(name, np.isin(labels, list(keys)), list(keys)) for name, keys in lists.items())
+
+
+def evaluated_splits(
+    splits: Iterable[Split], labels: pd.DataFrame, evaluated: np.ndarray
+) -> tuple[Split, ...]:
+    """Restrict each split's test set to evaluated rows, bool (n_runs,); drop splits left empty.
+
+    labels : (n_runs, n_labels). A key that no evaluated row has is not named.
+    """
+    kept = []
+    for split in splits:
+        test = split.test[evaluated[split.test]]
+        if len(test):
+            found = set(labels.iloc[test].to_numpy(dtype=str).ravel())
+            keys = tuple(key for key in split.held_out if key in found)
+            kept.append(replace(split, test=test, held_out=keys))
+    return tuple(kept)
 
 
 #: Kinds of held-out groups, by the name that the user writes: functions from labels of runs to splits.

@@ -59,10 +59,11 @@ def class_intervals_json(
     """Return the intervals by class, for GPUs of a known generation and of one without runs."""
     if not {"precision", "stack", "vendor", "generation"} <= set(result.predictions) or unit != BY_GPU:
         return {}
-    errors = by_group(mape_percent, result.measured_s, result.predicted_s(OURS), result.labels(BY_CNN))
+    runs = result.predictions
+    errors = by_group(mape_percent, runs[MEASURED], runs[OURS], runs[BY_CNN])
 
     def intervals(predictions: StudyResult, share_within: float) -> ClassIntervals:
-        rows = predictions.predictions.assign(predicted=predictions.predicted_s(OURS))
+        rows = predictions.predictions.assign(predicted=predictions.predictions[OURS])
         unknown = None if X is None else _without_stack(predictions, X)
         return class_intervals(rows, errors, share_within, unknown)
 
@@ -95,7 +96,7 @@ def _without_stack(result: StudyResult, X: pd.DataFrame) -> pd.DataFrame | None:
 
 def interval_json(result: StudyResult, unit: str) -> dict[str, Any]:
     """Return the factor of the interval, its coverage as mean and per group, and the kind of group."""
-    measured, predicted, groups = result.measured_s, result.predicted_s(OURS), result.labels(unit)
+    measured, predicted, groups = (result.predictions[name] for name in (MEASURED, OURS, unit))
     interval = ConformalInterval.fit(measured, predicted, groups, LEVEL)
     covered = conformal_coverage(measured, predicted, groups, LEVEL)
     return {

@@ -30,7 +30,7 @@ def supporting_sources(
     whole = rows.predict(formula)
     for spec in formula.used_features:
         if spec.unit == SECOND:
-            longer = rows.with_factors({spec.name: 1.0 + _STEP}).predict(formula)
+            longer = rows.predict(formula, {spec.name: 1.0 + _STEP})
             matters = (longer / whole - 1.0) / _STEP >= LEAST_PART
             found[spec.name] = tuple(
                 name for name in np.unique(owners).tolist() if _supports(matters[owners == name])

@@ -85,11 +85,11 @@ class TimeFactors:
     by_time: Mapping[str, float]
     by_stack: Mapping[str, float] = field(default_factory=dict)
 
-    def predict(self, formula: Formula, rows: FormulaRows) -> np.ndarray:
-        """Return the target of each run with these factors, in its unit, shape (n_runs,)."""
+    def seconds(self, formula: Formula, rows: FormulaRows) -> np.ndarray:
+        """Return the time of each run with these factors, in s, shape (n_runs,)."""
+        found = rows.predict(formula, self.by_time)
         if not self.by_time:
-            return self.common * rows.predict(formula)
-        found = rows.with_factors(self.by_time).predict(formula)
+            return self.common * found
         for name, factor in self.by_stack.items():
             found = found * factor ** rows.columns[name]
         return found
@@ -117,11 +117,24 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     """Return the factors of a formula from runs measured on one machine.
 
     formula : of whole runs or of layers. rows : the runs as rows of it. seconds : measured, (n_runs,). One
-    factor per time in the formula, and per stack of several, with three significant digits. InputError where
-    the formula has no finite, positive time for a run.
+    factor per time in the formula, and per stack of several, with three significant digits; 1 without a run.
+    InputError where the formula has no finite, positive time for a run.
     """
+    if not len(seconds):
+        return TimeFactors(1.0, {})
     fit = _fit(formula, rows, seconds)
     return fit.factors(fit.logs * _kept(formula, rows, seconds, fit.before))
+
+
+def calibrated_seconds(
+    formula: Formula, rows: FormulaRows, seconds: np.ndarray, measured: np.ndarray, asked: FormulaRows
+) -> np.ndarray:
+    """Return the time of each run asked for, in s, by the formula that some measured runs calibrate.
+
+    measured : which of `rows` calibrate, as `FormulaRows.of_runs` takes it. Further arguments and errors as
+    for `time_factors`.
+    """
+    return time_factors(formula, rows.of_runs(measured), seconds[measured]).seconds(formula, asked)
 
 
 @dataclass(frozen=True)
@@ -212,7 +225,7 @@ def _misfits(formula: Formula, rows: FormulaRows, seconds: np.ndarray, place: in
     """Return ln of predicted over measured of one run by the others, for each share that may be kept."""
     others = np.arange(len(seconds)) != place
     fit, alone = _fit(formula, rows.of_runs(others), seconds[others]), rows.of_runs(~others)
-    found = (fit.factors(share * fit.logs).predict(formula, alone)[0] for share in _SHARES)
+    found = (fit.factors(share * fit.logs).seconds(formula, alone)[0] for share in _SHARES)
     return np.asarray(np.log(np.array(list(found)) / seconds[place]))
 
 
@@ -269,22 +282,9 @@ def _spread(names: Sequence[str], n_runs: int) -> tuple[np.ndarray, np.ndarray]:
 def _log_times(formula: Formula, rows: FormulaRows, names: Sequence[str], logs: np.ndarray) -> np.ndarray:
     """Return ln(seconds) of each run for several sets of factors, (n_sets, n_times) to (n_sets, n_runs)."""
     with np.errstate(all="ignore"):
-        if not names:
-            return np.asarray(np.log(rows.predict(formula)) + logs)
-        if rows.sums is not None:
-            return np.array([np.log(rows.with_factors(_named(names, one)).predict(formula)) for one in logs])
-        # All sets at once: a formula of few runs takes as long as one of many.
-        n_runs = len(rows.known)
-        labels = {name: np.tile(values, len(logs)) for name, values in rows.labels.items()}
-        columns = {name: np.tile(values, len(logs)) for name, values in rows.columns.items()}
-        for name, factors in zip(names, np.exp(logs).T, strict=True):
-            columns[name] = columns[name] * np.repeat(factors, n_runs)
-        found = formula.predict(columns, labels).reshape(len(logs), n_runs)
-        return np.asarray(np.log(np.where(found > 0, found, np.nan)))
-
-
-def _named(names: Sequence[str], logs: np.ndarray) -> dict[str, float]:
-    return dict(zip(names, np.exp(logs).tolist(), strict=True))
+        found = rows.predict_scaled(formula, names, np.exp(logs))
+        times = np.log(np.where(found > 0, found, np.nan))
+        return np.asarray(times if names else times + logs)
 
 
 def interval_share(n_runs: int) -> float:

@@ -129,7 +129,7 @@ def check_file(
         for doubt in built_in_doubts(runs):
             print(f"measured so, and doubtful: {doubt.text}")
     elif runs is not None:
-        trusted(runs, trust, forward=None)
+        trusted(runs, trust, any_parts=True)
         for text in remarks(runs):
             print(f"doubtful: {text}")
         if passes := int((~is_training(runs)).sum()):

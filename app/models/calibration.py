@@ -1,17 +1,17 @@
 """A formula calibrated to one machine by a few runs: its constants, its interval and their evidence."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import exp, log, nan
+from math import log, nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from trainlaw.app.models.doubts import deviation_doubt, repeat_doubts
 from trainlaw.app.models.scopes import check_scope, formula_rows
-from trainlaw.app.text.numbers import show_number, show_percent
-from trainlaw.datasets import RunTable, built_in_gpus
+from trainlaw.app.text.numbers import show_percent
+from trainlaw.datasets import RunTable
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
-from trainlaw.datasets.measurements.inspection import SERIES
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.scopes import LAYER, RUN
 from trainlaw.validate.class_intervals import architecture_factor
@@ -30,22 +30,11 @@ from trainlaw.validate.time_factors import (
 CALIBRATED = "calibrated"
 #: Entry of the provenance of a formula, and of its calibration, that says what is doubtful about its runs.
 DOUBT = "doubt"
-#: From this factor on, in the median, longer times are warned of, and shorter ones from the second: of 159
-#: built-in groups of a source, a GPU, a precision and a layout, 9 % take as long or as short, of GPU groups
-#: that the formula was fitted without 14 %. Runs take 1.05 times as long as by the formula in their median.
-DOUBTFUL = 1.3
-_DOUBTFUL_SHORT = 1.2
-#: The usual causes of times that are wrong as a whole, most frequent first.
-CAUSES = (
-    "accumulated gradients, the batch of several GPUs, another image size, part of a GPU, a power limit, a "
-    "laptop's GPU, or forward passes only"
-)
 _LEAST_CNNS_LEFT_OUT = 3
 _CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated formula
 _LEAST_RUNS_FOR_SPREAD = 4
-#: Slowest over fastest of equal configurations; none of 124 built-in ones differs more. Of equal runs, which
-#: may be of several sources, a warning comes earlier.
-MOST_OF_REPEATS, _MOST_OF_EQUAL_RUNS = 1.6, 1.5
+# Slowest over fastest of equal runs, which may be of several sources: a warning comes early.
+_MOST_OF_EQUAL_RUNS = 1.5
 _INTERVALS = ("interval_by_class", "interval_of_new_generation")
 #: Columns of a run on one GPU.
 _ALONE: Mapping[str, Any] = {
@@ -72,14 +61,6 @@ _CONFIGURATION = (
     "stack",
     "host_launch_s",
 )
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A reason why times may be wrong, as text, and the places of the runs, counted from 0."""
-
-    text: str
-    places: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,63 +131,6 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
     warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
     warnings = (*_of_several(given), *warnings, *doubts)
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
-
-
-def is_known_gpu(runs: RunTable) -> np.ndarray:
-    """Return whether each run is on a GPU of the data sheets, bool, (n_runs,).
-
-    Of processors and of GPUs in files the formula knows less: they may well be slower.
-    """
-    known = [gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"]
-    return runs.frame["gpu"].isin(known).to_numpy()
-
-
-def deviation_doubt(runs: RunTable, logs: np.ndarray) -> str:
-    """Return the warning about times that are off as a whole, "" where they are not.
-
-    logs : ln of measured over predicted times, (n_runs,), nan where the formula has none.
-    """
-    logs = logs[is_known_gpu(runs) & np.isfinite(logs)]
-    middle = float(np.median(logs)) if len(logs) else 0.0
-    if -log(_DOUBTFUL_SHORT) < middle < log(DOUBTFUL):
-        return ""
-    factor = show_number(exp(middle), 2)
-    return f"the times are {factor} times those of the formula (median); usual causes: {CAUSES}"
-
-
-def codes_of(runs: RunTable, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return each of these columns as numbers of its values, (n_runs,)."""
-    frame = runs.frame
-    return {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names}
-
-
-def numbered_groups(codes: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the number of the group of each run, (n,): runs of a group have equal codes in every column."""
-    found = np.zeros(1, dtype=np.int64)
-    for each in codes:
-        # Most columns have one value.
-        if found.size == 1 or each.any():
-            found = np.unique(found * (each.max(initial=0) + 1) + each, return_inverse=True)[1]
-    return found
-
-
-def repeat_doubts(
-    runs: RunTable, most: float = MOST_OF_REPEATS, names: Sequence[str] = (*SERIES, "batch_per_gpu")
-) -> Iterator[Doubt]:
-    """Yield a doubt for the configuration whose repeats differ most, where they contradict each other.
-
-    most : factor between the slowest and the fastest from which on they do. names : columns in which repeats
-    are equal.
-    """
-    groups = pd.Series(runs.seconds).groupby(numbered_groups(codes_of(runs, names).values()))
-    ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
-    if len(ratio) and ratio.max() > most:
-        worst = runs.frame.iloc[int(ratio.argmax())]
-        yield Doubt(
-            f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "
-            f"{worst['gpu']}, the slowest {show_number(float(ratio.max()), 3)} times as long as the fastest",
-            tuple(np.flatnonzero(ratio > most).tolist()),
-        )
 
 
 def _all_beyond(logs: np.ndarray, factor: float | None) -> bool:

@@ -1,29 +1,34 @@
 """Detect implausible times: wrong units, placeholders, contradictions; and remark what only may be wrong."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import exp, log
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.calibration import (
-    Doubt,
-    codes_of,
-    deviation_doubt,
-    is_known_gpu,
-    numbered_groups,
-    repeat_doubts,
-)
 from trainlaw.app.models.law_times import law_seconds, single_gpu_law_seconds
 from trainlaw.app.models.timed_parts import check_timed_parts, is_training
 from trainlaw.app.text.numbers import show_number, show_seconds
-from trainlaw.datasets import DATASETS, RunTable
+from trainlaw.datasets import DATASETS, RunTable, built_in_gpus
 from trainlaw.datasets.measurements.inspection import SERIES, over_smaller_batch
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 
+#: From this factor on, in the median, longer times are warned of, and shorter ones from the second: of 159
+#: built-in groups of a source, a GPU, a precision and a layout, 9 % take as long or as short, of GPU groups
+#: that the formula was fitted without 14 %. Runs take 1.05 times as long as by the formula in their median.
+DOUBTFUL = 1.3
+_DOUBTFUL_SHORT = 1.2
+#: The usual causes of times that are wrong as a whole, most frequent first.
+CAUSES = (
+    "accumulated gradients, the batch of several GPUs, another image size, part of a GPU, a power limit, a "
+    "laptop's GPU, or forward passes only"
+)
+#: Slowest over fastest of equal configurations; none of 124 built-in ones differs more.
+_MOST_OF_REPEATS = 1.6
 #: Of 146 tables in the built-in measurements (by source, GPU and precision), the median of 1 is off by more;
 #: 3 % of them have a run as far from the formula, and from the other runs by the factor for their number.
 MOST_OF_RUN = 2.0
@@ -59,6 +64,14 @@ _NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
 _LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
 _UNITS = {1e3: "ms read as s", 1e6: "us read as s", 1e-3: "s read as ms", 60.0: "s read as minutes"}
 _NEAR_UNIT = 2.0
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason why times may be wrong, as text, and the places of the runs, counted from 0."""
+
+    text: str
+    places: tuple[int, ...] = ()
 
 
 def run_doubts(runs: RunTable, law_s: np.ndarray | None = None, passes: bool = False) -> tuple[Doubt, ...]:
@@ -111,16 +124,16 @@ def time_doubt(runs: RunTable, seconds: float) -> str:
 Table = TypeVar("Table", bound=MeasuredTable)
 
 
-def trusted(runs: Table, trust: bool = False, forward: bool | None = False) -> Table:
+def trusted(runs: Table, trust: bool = False, any_parts: bool = False) -> Table:
     """Return the runs; InputError where their times can hardly be right, unless the user trusts them.
 
-    Times of the forward pass alone (forward: of all else; None: nothing) are refused in any case; other
-    tables than runs are not compared.
+    Times of the forward pass alone are refused in any case, unless any timed parts will do; other tables than
+    runs are not compared.
     """
     if not isinstance(runs, RunTable):
         return runs
-    if forward is not None:
-        check_timed_parts(runs, forward)
+    if not any_parts:
+        check_timed_parts(runs)
     # Times of forward passes are compared by their formula, so that being one is no doubt.
     doubts = () if trust else run_doubts(runs, passes=True)
     if doubts:
@@ -303,3 +316,60 @@ def _of_batches(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
         run = runs.frame.iloc[shorter[0]]
         text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"
         yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter.tolist())))
+
+
+def is_known_gpu(runs: RunTable) -> np.ndarray:
+    """Return whether each run is on a GPU of the data sheets, bool, (n_runs,).
+
+    Of processors and of GPUs in files the formula knows less: they may well be slower.
+    """
+    known = [gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"]
+    return runs.frame["gpu"].isin(known).to_numpy()
+
+
+def deviation_doubt(runs: RunTable, logs: np.ndarray) -> str:
+    """Return the warning about times that are off as a whole, "" where they are not.
+
+    logs : ln of measured over predicted times, (n_runs,), nan where the formula has none.
+    """
+    logs = logs[is_known_gpu(runs) & np.isfinite(logs)]
+    middle = float(np.median(logs)) if len(logs) else 0.0
+    if -log(_DOUBTFUL_SHORT) < middle < log(DOUBTFUL):
+        return ""
+    factor = show_number(exp(middle), 2)
+    return f"the times are {factor} times those of the formula (median); usual causes: {CAUSES}"
+
+
+def codes_of(runs: RunTable, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return each of these columns as numbers of its values, (n_runs,)."""
+    frame = runs.frame
+    return {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names}
+
+
+def numbered_groups(codes: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the number of the group of each run, (n,): runs of a group have equal codes in every column."""
+    found = np.zeros(1, dtype=np.int64)
+    for each in codes:
+        # Most columns have one value.
+        if found.size == 1 or each.any():
+            found = np.unique(found * (each.max(initial=0) + 1) + each, return_inverse=True)[1]
+    return found
+
+
+def repeat_doubts(
+    runs: RunTable, most: float = _MOST_OF_REPEATS, names: Sequence[str] = (*SERIES, "batch_per_gpu")
+) -> Iterator[Doubt]:
+    """Yield a doubt for the configuration whose repeats differ most, where they contradict each other.
+
+    most : factor between the slowest and the fastest from which on they do. names : columns in which repeats
+    are equal.
+    """
+    groups = pd.Series(runs.seconds).groupby(numbered_groups(codes_of(runs, names).values()))
+    ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
+    if len(ratio) and ratio.max() > most:
+        worst = runs.frame.iloc[int(ratio.argmax())]
+        yield Doubt(
+            f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "
+            f"{worst['gpu']}, the slowest {show_number(float(ratio.max()), 3)} times as long as the fastest",
+            tuple(np.flatnonzero(ratio > most).tolist()),
+        )

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from math import exp, inf, log
 
 import numpy as np
-from trainlaw.app.models.calibration import DOUBTFUL, repeat_doubts
-from trainlaw.app.models.doubts import MOST_OF_RUN, remarks, run_doubts
+from trainlaw.app.models.doubts import DOUBTFUL, MOST_OF_RUN, remarks, repeat_doubts, run_doubts
 from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets import RunTable

@@ -159,11 +159,10 @@ def read_study_table(definition: StudyDefinition, trust: bool = False) -> Measur
     table: MeasuredTable = kind.read(
         definition.table, Path(gpu_file) if gpu_file else None, map(Path, cnn_files)
     )
-    if definition.table not in DATASETS:
-        return trusted(table, trust, kind.scope == FORWARD)
-    if isinstance(table, RunTable) and kind.scope in (RUN, FORWARD):
+    of_file = definition.table not in DATASETS
+    if isinstance(table, RunTable) and (of_file or kind.scope in (RUN, FORWARD)):
         check_timed_parts(table, kind.scope == FORWARD)
-    return table
+    return trusted(table, trust, any_parts=True) if of_file else table
 
 
 def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:

@@ -1,13 +1,13 @@
 """Formulas that a study may deliver: the law and those of few constants, their columns, and the best one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from trainlaw.app.models.front import EVOLVED, SEARCHED_CONTROLS, SIZED_CONTROLS, FrontRow
 from trainlaw.validate import StudyResult
-from trainlaw.validate.baselines import title_of
+from trainlaw.validate.baselines import NO_SEARCH, title_of
 from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.inclusion import Support
 from trainlaw.validate.metrics import macro, mape_percent
@@ -66,6 +66,16 @@ def columns_of(result: StudyResult, candidate: Deliverable) -> dict[str, str]:
             if name.startswith(EVOLVED_SEED) and name.endswith(ending):
                 columns[f"{SEED}{name.removeprefix(EVOLVED_SEED).removesuffix(ending)}"] = name
     return columns
+
+
+def compared(result: StudyResult, candidate: Deliverable, baselines: Iterable[str]) -> StudyResult:
+    """Return the predictions of a candidate, of the law, of its controls and of baselines."""
+    columns = columns_of(result, candidate)
+    if candidate.size:
+        columns[NO_SEARCH] = OURS
+    if candidate.method == EVOLVED:
+        columns |= controls_of(result, candidate.size)
+    return result.chosen(columns | {name: name for name in baselines})
 
 
 def controls_of(result: StudyResult, size: int) -> dict[str, str]:

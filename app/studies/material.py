@@ -1,6 +1,6 @@
 """The parts of a table that a study uses, each read once: rows, splits, platforms, baselines, rates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from trainlaw.formulas.files.text_files import read_toml
 from trainlaw.validate import EstimatorFactory, Split, grouped_k_fold
 from trainlaw.validate.error_table import BY_CNN, BY_GPU
 from trainlaw.validate.measured_rates import MeasuredRates, read_rates
-from trainlaw.validate.splits import listed_splits, pairs_of_folds, splits_by_name
+from trainlaw.validate.splits import evaluated_splits, listed_splits, pairs_of_folds, splits_by_name
 
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 
@@ -54,13 +54,17 @@ class Material:
 def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKind[Any]) -> Material:
     """Return what a study of `table` works on; InputError where it cannot be split as defined."""
     rows = kind.rows(table)
-    splits = evaluated_splits(defined_splits(definition, rows.labels, table.name), rows)
-    generations = evaluated_splits(_generation_splits(definition, kind, rows.labels), rows)
+    labels, found = rows.labels, defined_splits(definition, rows.labels, table.name)
+    has_generations = kind.has_levels and definition.unit == BY_GPU and "layout" in labels
+    has_generations = has_generations and labels["generation"].nunique() >= _LEAST_GENERATIONS
+    generations = splits_by_name("generation", labels) if has_generations else ()
+    if rows.evaluated is not None:
+        found, generations = (evaluated_splits(each, labels, rows.evaluated) for each in (found, generations))
     platforms = {label: platforms_of(rows.labels, label) for label in definition.by}
     gpus = table.facts.gpus if isinstance(table, RunTable) else built_in_gpus()
     rates = read_rates(Path(definition.rates), gpus) if definition.rates else ()
     present, absent = kind.available_baselines(definition.against)
-    return Material(definition, kind, table, rows, splits, generations, platforms, present, absent, rates)
+    return Material(definition, kind, table, rows, found, generations, platforms, present, absent, rates)
 
 
 def searchable(material: Material) -> Material:
@@ -87,45 +91,19 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
         raise InputError(
             f"{name}: expected runs on at least two kinds of {what}, to hold one out; got {groups}{advice}"
         )
+    if definition.split == OWN_LIST:
+        label, lists = _read_list(Path(definition.held_out), labels)
+        return listed_splits(labels[label].to_numpy(dtype=str), lists)
     if definition.split in (GPU_FOLDS, CNN_FOLDS):
         keys = labels[definition.unit]
         return grouped_k_fold(keys, min(definition.folds, keys.nunique()), definition.seed)
     if definition.split == BOTH_FOLDS:
         return pairs_of_folds(labels[BY_GPU], labels[BY_CNN], definition.folds, definition.seed)
-    if definition.split == OWN_LIST:
-        return _listed(Path(definition.held_out), labels)
     return splits_by_name(definition.split, labels)
 
 
-def _generation_splits(
-    definition: StudyDefinition, kind: StudyKind[Any], labels: pd.DataFrame
-) -> tuple[Split, ...]:
-    if not kind.has_levels or definition.unit != BY_GPU or "layout" not in labels:
-        return ()
-    if labels["generation"].nunique() < _LEAST_GENERATIONS:
-        return ()
-    return splits_by_name("generation", labels)
-
-
-def evaluated_splits(splits: Iterable[Split], rows: StudyRows) -> tuple[Split, ...]:
-    """Restrict each split's test set to evaluated rows; drop splits left empty.
-
-    A key that no evaluated row has is not named.
-    """
-    if rows.evaluated is None:
-        return tuple(splits)
-    kept = []
-    for split in splits:
-        test = split.test[rows.evaluated[split.test]]
-        if len(test):
-            found = set(rows.labels.iloc[test].to_numpy(dtype=str).ravel())
-            keys = tuple(key for key in split.held_out if key in found)
-            kept.append(replace(split, test=test, held_out=keys))
-    return tuple(kept)
-
-
-def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
-    """Return the splits of a list in a file: `label = "gpu"` and `[held_out]` with the names of each."""
+def _read_list(path: Path, labels: pd.DataFrame) -> tuple[str, dict[str, list[str]]]:
+    """Return the label and the groups of each split in a file: `label = "gpu"` and `[held_out]`."""
     value = read_toml(path)
     for entry in value:
         if entry not in ("label", "held_out"):
@@ -138,7 +116,7 @@ def _listed(path: Path, labels: pd.DataFrame) -> tuple[Split, ...]:
     for name, keys in lists.items():
         if not isinstance(keys, list) or not keys or not all(isinstance(key, str) for key in keys):
             raise InputError(f"{path}: held_out, {name}: expected a list of texts that is not empty")
-    return listed_splits(labels[label].to_numpy(dtype=str), lists)
+    return label, lists
 
 
 def platforms_of(labels: pd.DataFrame, by: str) -> np.ndarray:

@@ -230,11 +230,10 @@ def _errors(
     result : predictions of the formula and of what it is compared with. candidate : which of a study's it is,
     None for the delivered one. frame : the table of errors where it is known. levels : of calibration.
     """
-    rows = material.rows
-    own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
+    rows, protocol = material.rows, _protocol(found, material, candidate)
     errors = errors_json(
         result,
-        _protocol(found, material, candidate),
+        protocol,
         material.definition.unit,
         levels,
         _generations(found, candidate or found.best),
@@ -243,6 +242,7 @@ def _errors(
         # Those of the controls are known by the differences.
         with_intervals=result.searches if candidate is not None and candidate.size else None,
     )
+    own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
     if material.kind.has_joint_range:
         used = {spec.name: own_rows.columns[spec.name] for spec in formula.used_features}
         errors |= joint_range_json(used, rows.groups)
@@ -326,12 +326,21 @@ _HELD_OUT = {
 }
 
 
-def method_of(candidate: Deliverable, seeds: int) -> str:
+def _method_of(candidate: Deliverable, seeds: int) -> str:
     """Return how a formula of a study was obtained in each split; seeds : number of searches of evolution."""
     if not candidate.size:
         return "constants fitted to the others"
     several = f", {seeds} seeds" if candidate.method == EVOLVED and seeds > 1 else ""
     return f"a search for each{several}"
+
+
+def delivered_method(material: Material, best: Deliverable) -> str:
+    """Return how the delivered formula was obtained in each split."""
+    seeds = material.definition.seeds
+    if not material.kind.is_fitted:
+        return _method_of(Deliverable(EVOLVED, material.definition.max_constants), seeds)
+    chosen = ", the candidate with the least error" if best.size else ""
+    return f"{_method_of(best, seeds)}{chosen}"
 
 
 def _protocol(found: Found, material: Material, candidate: Deliverable | None) -> str:
@@ -342,7 +351,7 @@ def _protocol(found: Found, material: Material, candidate: Deliverable | None) -
     split = material.definition.split
     # Only what is evolved here was tuned here.
     tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
-    found_by = found.method if candidate is None else method_of(candidate, material.definition.seeds)
+    found_by = found.method if candidate is None else _method_of(candidate, material.definition.seeds)
     method = f"{some}{splits} {_HELD_OUT[split]}, {found_by}"
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
 

@@ -13,7 +13,7 @@ from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.models.scopes import check_features
 from trainlaw.app.studies.clusters import task_place
 from trainlaw.app.studies.fits import Fits, OnFit, estimator_of, fit_all, fit_all_rows, front_sizes, whole_fit
-from trainlaw.app.studies.front import Deliverable, columns_of, controls_of
+from trainlaw.app.studies.front import compared
 from trainlaw.app.studies.front_search import formulas_by_size
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.anchor import without_vanishing_terms
@@ -24,7 +24,7 @@ from trainlaw.app.studies.result import (
     GIVEN,
     Found,
     StudyOutcome,
-    method_of,
+    delivered_method,
     missing_parts,
     open_properties,
     outcome_of,
@@ -35,11 +35,9 @@ from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_row
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Constant, Formula, InputError, round_constants, substitute, variables
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
-from trainlaw.validate import EstimatorFactory, StudyResult, run_study
-from trainlaw.validate.baselines import NO_SEARCH
-from trainlaw.validate.error_table import BY_GPU
+from trainlaw.validate import EstimatorFactory, run_study
 from trainlaw.validate.journal import Journal
-from trainlaw.validate.levels import LevelError, calibration_levels, known_gpu_levels
+from trainlaw.validate.levels import known_levels
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import GivenFormula, RefittedFormula
 from trainlaw.validate.result import OURS
@@ -181,23 +179,25 @@ def _kind_for(formula: Formula, definition: StudyDefinition) -> StudyKind[Any]:
 def _evolved(fits: Fits, material: Material) -> Found:
     """Make what the fits found readable; that of an interrupted study only where it is quick."""
     hurries = fits.cut_short or bool(fits.result.missing_splits)
-    definition, whole, method = material.definition, fits.on_all_rows[OURS], _method(material, fits.best)
-    main = _compared(fits, material)
+    definition, kind, whole = material.definition, material.kind, fits.on_all_rows[OURS]
+    main = fits.result if kind.space is None else compared(fits.result, fits.best, material.baselines)
     with ThreadPoolExecutor(1) as thread:
         # sympy works in another process.
         readable = thread.submit(_all_readable, fits, material, 0 if hurries else CALLS_PER_EXPRESSION)
-        levels = () if hurries else _levels(main, material)
+        has_levels = kind.has_levels and len(main.predictions) and not hurries
+        X, rates = material.rows.X, material.rates
+        levels = known_levels(main, OURS, X, definition.unit, rates) if has_levels else ()
         formula, few, law = readable.result()
     facts: dict[str, object] = {}
-    if few or not material.kind.is_fitted:
+    if few or not kind.is_fitted:
         facts["evaluations_per_search"] = definition.evaluations
-    if material.kind.is_proved:
+    if kind.is_proved:
         facts["open_properties"] = open_properties(formula)
     return Found(
         formula,
         main,
         training_loss=float(whole.formula.provenance["training_loss"]),
-        method=method,
+        method=delivered_method(material, fits.best),
         front=whole.front,
         facts=facts,
         levels=levels,
@@ -205,25 +205,6 @@ def _evolved(fits: Fits, material: Material) -> Found:
         few=few,
         law=law,
     )
-
-
-def _method(material: Material, best: Deliverable) -> str:
-    """How the delivered formula was obtained in each split."""
-    seeds = material.definition.seeds
-    if not material.kind.is_fitted:
-        return method_of(Deliverable(EVOLVED, material.definition.max_constants), seeds)
-    chosen = ", the candidate with the least error" if best.size else ""
-    return f"{method_of(best, seeds)}{chosen}"
-
-
-def _compared(fits: Fits, material: Material) -> StudyResult:
-    """The predictions of the delivered formula, and of what it is compared with."""
-    if material.kind.space is None:
-        return fits.result
-    law = {NO_SEARCH: OURS} if fits.best.size else {}
-    controls = controls_of(fits.result, fits.best.size) if fits.best.method == EVOLVED else {}
-    columns = columns_of(fits.result, fits.best) | law | controls
-    return fits.result.chosen(columns | {name: name for name in material.baselines})
 
 
 def _all_readable(
@@ -237,15 +218,6 @@ def _all_readable(
     # A genome has no two terms alike, so there is nothing to simplify.
     short = _rounded([*map(_of_present_software, few.values())], material)
     return first, dict(zip(few, short, strict=True)), next(iter(others), None)
-
-
-def _levels(result: StudyResult, material: Material) -> tuple[LevelError, ...]:
-    """The error by what is known of the target GPU: of one held out, or of CNNs held out on a known one."""
-    if not len(result.predictions) or not material.kind.has_levels:
-        return ()
-    if material.definition.unit == BY_GPU:
-        return calibration_levels(result, OURS, material.rows.X, rates=material.rates)
-    return known_gpu_levels(result, OURS, material.rows.X)
 
 
 def _given(formula: Formula, material: Material, refit: bool, on_fit: OnFit | None, place: Place) -> Found:

@@ -121,8 +121,9 @@ def cnn_pool(
     targets = named_gpus(named, gpus)
     known_names = cnns or list(zoo_names())
     counts = [known for name in known_names for known in _at_sizes(name, inputs, bool(cnns))]
-    if not 0 < len(counts) * len(batches) * len(targets) <= _MOST:
-        raise InputError(f"expected 1 to {_MOST:,} configurations, got {len(counts) * len(batches):,}")
+    size = len(counts) * len(batches) * len(targets)
+    if not 0 < size <= _MOST:
+        raise InputError(f"expected 1 to {_MOST:,} configurations, got {size:,}")
     rows, setup = [], Setup(precision)
     for number, known in enumerate(counts):
         on_step(f"configurations of {known.cnn}", number / len(counts))

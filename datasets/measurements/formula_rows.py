@@ -1,8 +1,9 @@
 """Design matrices: one row per run, or one row per layer of each run's CNN with a sum per run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,9 @@ RUN_BASE_COLUMNS: tuple[str, ...] = tuple(sorted(_RAW - {*CNN_LAYER_COLUMNS, "n_
 #: Counts that distinguish one CNN from another where no name is known.
 SUMS = ("macs", "params", "activation_elements", "n_layers")
 
+Factors = Mapping[str, float] | Mapping[str, np.ndarray]
+_NO_FACTORS: Factors = MappingProxyType({})
+
 
 @dataclass(frozen=True, eq=False)
 class FormulaRows:
@@ -59,11 +63,30 @@ class FormulaRows:
     sums: RowSums | None = None
     labels: Mapping[str, np.ndarray] = field(default_factory=dict)
 
-    def predict(self, formula: Formula) -> np.ndarray:
-        """Return the target of each run, in its unit, float64, shape (n_runs,); nan where invalid."""
-        found = formula.predict(self.columns, self.labels, self.sums)
+    def predict(self, formula: Formula, factors: Factors = _NO_FACTORS) -> np.ndarray:
+        """Return the target of each run, in its unit, float64, shape (n_runs,); nan where invalid.
+
+        factors : on columns, by name, each for all rows or (n_rows,).
+        """
+        scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
+        found = formula.predict({**self.columns, **scaled}, self.labels, self.sums)
         # A formula of constants alone has one value for all.
         return self.per_run(np.broadcast_to(found, (int(self.known.sum()),)).copy())
+
+    def predict_scaled(self, formula: Formula, names: Sequence[str], factors: np.ndarray) -> np.ndarray:
+        """Return the target of each run for several sets of factors on columns, (n_sets, n_runs).
+
+        names : of the columns. factors : (n_sets, n_names); without names they only say how many.
+        """
+        if self.sums is not None:
+            return np.array([self.predict(formula, dict(zip(names, one, strict=False))) for one in factors])
+        # All sets at once: a formula of few runs takes as long as one of many.
+        n_sets, n_runs = len(factors), len(self.known)
+        labels = {name: np.tile(values, n_sets) for name, values in self.labels.items()}
+        columns = {name: np.tile(values, n_sets) for name, values in self.columns.items()}
+        repeated = FormulaRows(columns, np.tile(self.known, n_sets), labels=labels)
+        of_rows = {name: np.repeat(one, n_runs) for name, one in zip(names, factors.T, strict=False)}
+        return repeated.predict(formula, of_rows).reshape(n_sets, n_runs)
 
     def run_features(self, formula: Formula) -> dict[str, np.ndarray]:
         """Return the used features of known runs by name, each of shape (n_known,).
@@ -78,11 +101,6 @@ class FormulaRows:
             total = self.sums.apply(column)
             found[spec.name] = total / layers if spec.unit.is_dimensionless else total
         return found
-
-    def with_factors(self, factors: Mapping[str, float]) -> "FormulaRows":
-        """Return the rows with some columns multiplied."""
-        scaled = {name: factor * self.columns[name] for name, factor in factors.items()}
-        return replace(self, columns={**self.columns, **scaled})
 
     def of_runs(self, chosen: np.ndarray) -> "FormulaRows":
         """Return the rows of some of the runs, bool (n_runs,); positions will do where each row is a run."""

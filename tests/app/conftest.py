@@ -6,9 +6,10 @@ from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 
 import pytest
+from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.studies import processes
 from trainlaw.datasets import TARGET, feature_specs, load
-from trainlaw.formulas import Formula, parse_text, save_formula, variables
+from trainlaw.formulas import Formula, load_formula, parse_text, save_formula, variables
 from trainlaw.formulas.algebra import simplification
 
 from .small_front import use_small_fronts
@@ -111,6 +112,11 @@ def formula() -> Formula:
         provenance=provenance,
         errors=errors_by_hand(),
     )
+
+
+@pytest.fixture(scope="session")
+def law() -> Formula:
+    return load_formula(BUILT_IN)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from trainlaw.evolve import FormulaRegressor
 from trainlaw.formulas import Formula, InputError
 from trainlaw.formulas.errors import UnknownNameError
 
+from ..commands import output
+
 
 def test_importing_loads_nothing_large():
     code = "import sys, trainlaw; print(*sorted({name.split('.')[0] for name in sys.modules}))"
@@ -31,10 +33,8 @@ def test_importing_loads_nothing_large():
 def test_predict_equals_the_command(arguments, in_empty_folder):
     found = trainlaw.predict("resnet50", "V100-SXM2-16GB", 64, **arguments)
     options = [text for name, value in arguments.items() for text in (f"--{OPTIONS[name]}", str(value))]
-    command = ["predict", "--cnn", "resnet50", "--gpu", "V100-SXM2-16GB", "--batch", "64", *options, "--json"]
-    printed = CliRunner().invoke(app, command)
-    assert printed.exit_code == 0, printed.output
-    assert json.loads(printed.stdout)[0]["time_s"] == found.time_s
+    printed = output("predict --cnn resnet50 --gpu V100-SXM2-16GB --batch 64 --json", *options)
+    assert json.loads(printed)[0]["time_s"] == found.time_s
 
 
 OPTIONS = {"precision": "precision", "n_gpus": "gpus"}
@@ -187,8 +187,7 @@ def test_plans_equal_the_command(in_empty_folder):
     table = trainlaw.plan("vgg16", gpu="V100*", n_gpus=[1, 8], within="3d", prices="example")
     options = ["--gpus", "1,8", "--within", "3d", "--prices", "example", "--format", "csv"]
     cards = [text for name in trainlaw.gpus("V100*")["gpu"] for text in ("--gpu", name)]
-    printed = CliRunner().invoke(app, ["plan", "--cnn", "vgg16", *cards, *options])
-    rows = pd.read_csv(StringIO(printed.stdout))
+    rows = pd.read_csv(StringIO(output("plan --cnn vgg16", *cards, *options)))
     assert table[["gpu", "batch_per_gpu", "precision"]].equals(rows[["gpu", "batch_per_gpu", "precision"]])
     assert table["cost"].to_numpy() == pytest.approx(rows["cost_usd"].to_numpy(), rel=1e-6)
     with pytest.raises(InputError, match="names of GPUs"):

@@ -12,8 +12,6 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 import trainlaw
-from click.testing import CliRunner
-from trainlaw.app.cli import app
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.page.html import page_html
 from trainlaw.app.sheets.xlsx import xlsx_bytes
@@ -21,6 +19,7 @@ from trainlaw.app.workbook.model import ENTRIES, FAULTS
 from trainlaw.formulas import load_formula
 from trainlaw.formulas.scopes import FORWARD
 
+from ..commands import output
 from ..libreoffice import SOFFICE, recalculated
 from .exports.test_programs import NODE, node, python, write_programs
 from .page.test_in_browser import ANSWERS, link_of
@@ -104,9 +103,8 @@ def by_command(asked, expected, folder, _, *options):
         for number in places:
             numbers = {**asked[number], "tuned": int(asked[number]["tuned"])}
             writer.writerow({RENAMED.get(name, name): value for name, value in numbers.items()})
-    printed = CliRunner().invoke(app, ["predict", "--from", str(folder / "asked.csv"), "--json", *options])
-    assert printed.exit_code == 0, printed.output
-    return by_place(asked, places, map(of_row, json.loads(printed.stdout)))
+    printed = output("predict --json --from", folder / "asked.csv", *options)
+    return by_place(asked, places, map(of_row, json.loads(printed)))
 
 
 def by_python(asked, expected, _, __, **settings):

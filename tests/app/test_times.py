@@ -5,8 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
-from click.testing import CliRunner
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS
 from trainlaw.app.models.settings import setup_for
@@ -14,6 +12,8 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.formulas import InputError
 from trainlaw.formulas.scopes import FORWARD
+
+from ..commands import output, refusal
 
 SCALING = BUILT_IN_FORMULAS["multi"]()
 
@@ -67,14 +67,13 @@ def test_files_and_frames_take_short_names_of_columns(tmp_path):
     )
     expected = trainlaw.predict_many(frame).tolist()
     frame.to_csv(tmp_path / "asked.csv", index=False)
-    asked = ["predict", "--json", "--from"]
-    rows = json.loads(CliRunner().invoke(app, [*asked, str(tmp_path / "asked.csv")]).stdout)
+    rows = json.loads(output("predict --json --from", tmp_path / "asked.csv"))
     assert [row["time_s"] for row in rows] == expected
     assert expected[0] == trainlaw.seconds("resnet50", "T4", 8, classes=10, pixels=128)
     with pytest.raises(InputError, match="expected n_classes once"):
         trainlaw.predict(frame.assign(n_classes=10))
     frame.assign(n_classes=10).to_csv(tmp_path / "twice.csv", index=False)
-    assert "n_classes once" in CliRunner().invoke(app, [*asked, str(tmp_path / "twice.csv")]).output
+    assert "n_classes once" in refusal("predict --json --from", tmp_path / "twice.csv")
 
 
 def test_rows_that_repeat_keep_their_places():
@@ -102,7 +101,6 @@ def test_forward_passes_beside_iterations_are_predicted_by_their_own_formula(tmp
     assert table["warnings"].tolist() == [training.warnings, passes.warnings, training.warnings]
     assert trainlaw.predict_many(frame).tolist() == pytest.approx(expected, rel=1e-12)
     frame.to_csv(tmp_path / "asked.csv", index=False)
-    options = ["predict", "--from", str(tmp_path / "asked.csv")]
-    rows = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
+    rows = json.loads(output("predict --json --from", tmp_path / "asked.csv"))
     assert [row["time_s"] for row in rows] == pytest.approx(expected, rel=1e-12)
-    assert f"{1e3 * passes.seconds:.3g} ms" in CliRunner().invoke(app, options).stdout
+    assert f"{1e3 * passes.seconds:.3g} ms" in output("predict --from", tmp_path / "asked.csv")

@@ -23,6 +23,12 @@ def write(tmp_path):
 
 
 @pytest.fixture(scope="session")
+def runs():
+    """The runs of single GPUs in fp32."""
+    return load("fp32-2026")
+
+
+@pytest.fixture(scope="session")
 def memory_ratios():
     """Estimated over measured memory of the shipped runs of batch 32 or more that state it."""
     table = load("atlas-all")

@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from trainlaw.evolve.grammar import make_grammar
-from trainlaw.evolve.search.individuals import forest_of
+from trainlaw.evolve.search.individuals import Individual, forest_of
 from trainlaw.evolve.search.problem import Problem, make_problem
+from trainlaw.evolve.search.trees import from_expression
 from trainlaw.evolve.search.variation import vary
 from trainlaw.evolve.settings import UNTYPED_OPERATORS, SearchSettings
-from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit
+from trainlaw.formulas import DIMENSIONLESS, SECOND, FeatureSpec, Unit, parse_text
 
 TARGET = FeatureSpec("time_s", "t", SECOND, "time of one iteration")
 TIMES = tuple(FeatureSpec(name, name, SECOND, name) for name in ("compute_s", "memory_s", "launch_s"))
@@ -24,6 +25,11 @@ RAW = tuple(
         ("count", "sample"),
     )
 )
+
+
+def tree_of(text: str, problem: Problem) -> Individual:
+    """Return the tree of a formula in the grammar of a problem."""
+    return from_expression(parse_text(text), problem.grammar)
 
 
 @pytest.fixture(scope="module")

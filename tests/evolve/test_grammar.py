@@ -50,18 +50,12 @@ def test_no_way_to_the_target_leaves_a_constant(specs):
     assert [leaf.feature for leaf in grammar.leaves(grammar.target)] == [None]
 
 
-def test_numbers_that_never_change_are_left_out(typed_rows, specs):
+def test_numbers_that_never_change_are_left_out_and_times_stay(typed_rows, specs):
     columns, y = typed_rows[0].copy(), typed_rows[1]
-    columns[:, 4] = 0.5
+    columns[:, [0, 4]] = 0.5
     grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
     assert "wide" not in {leaf.feature for leaf in grammar.leaves(grammar.number)}
     assert grammar.silent == {"wide": 0.5}
-
-
-def test_times_that_never_change_stay(typed_rows, specs):
-    columns, y = typed_rows[0].copy(), typed_rows[1]
-    columns[:, 0] = 0.5
-    grammar = make_grammar(specs.features, specs.target, columns.T, y, SearchSettings())
     assert "compute_s" in {leaf.feature for leaf in grammar.leaves(grammar.target)}
 
 

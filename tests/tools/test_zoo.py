@@ -6,6 +6,8 @@ from trainlaw.formulas.errors import InputError
 from tools.zoo.recorder import Classes, Recorder
 from tools.zoo.write import all_entries, zoo_files
 
+from ..rows import each_row
+
 
 def test_the_shipped_zoo_is_that_of_the_programs():
     for name, content in zoo_files().items():
@@ -19,9 +21,8 @@ def called(entry, size, n_classes):
     return cnn.layers
 
 
-def test_lines_give_the_layers_at_every_size(check_each):
-    def check(named):
-        place, name = named
+def test_lines_give_the_layers_at_every_size():
+    def check(place, name):
         _, entry = all_entries()[name]
         # Neighbours in the list, which are mostly of one family, are tried at different sizes.
         sizes = ((33, 7), (224, 7)) if place % 2 else ((75, entry.n_classes), (320, entry.n_classes))
@@ -36,7 +37,8 @@ def test_lines_give_the_layers_at_every_size(check_each):
 
     square = [name for name, (_, entry) in all_entries().items() if entry.input_width_px is None]
     # Two U-Nets leave out a slice where nothing is cut off; the program always adds it.
-    check_each(check, enumerate(name for name in square if not name.startswith("unet")))
+    named = enumerate(name for name in square if not name.startswith("unet"))
+    each_row(("place", "name"), named)(check)()
 
 
 def test_a_frozen_builder_adds_products_to_the_same_layers():

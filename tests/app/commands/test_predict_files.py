@@ -11,7 +11,7 @@ from trainlaw.app.inputs.requests import runs_of_csv
 from trainlaw.app.models.user_formula import find_formulas
 from trainlaw.app.predictions.predict import predict_runs
 
-from ...commands import invoke
+from ...commands import invoke, refused
 
 ROWS = (
     "gpu;cnn;batch_per_gpu;n_gpus;host_launch_s;precision",
@@ -70,5 +70,4 @@ def test_a_faulty_row_is_named_and_nothing_is_written(asked, tmp_path, row, faul
 
 
 def test_a_table_for_readers_has_one_block(asked):
-    done = run("--from", asked)
-    assert done.exit_code == 2 and "at most 2 rows for a table" in done.stderr
+    assert "at most 2 rows for a table" in refused(run("--from", asked))

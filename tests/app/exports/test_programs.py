@@ -81,11 +81,6 @@ def compare(got, expected):
             assert (one[3], list(one[4])) == (other[3], other[4])
 
 
-@pytest.fixture(scope="module")
-def law():
-    return load_formula(BUILT_IN)
-
-
 def write_programs(law, path, suffixes=(".py", ".mjs"), most_bytes=600_000):
     for suffix in suffixes:
         export_formula(law, path / f"law{suffix}")

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import trainlaw
 from trainlaw.app.inputs.run_tables import runs_of
-from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import CALIBRATED, calibrated_law
 from trainlaw.app.models.scopes import formula_rows
 from trainlaw.app.predictions.predict import predict_runs
@@ -21,11 +20,6 @@ from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate.formula_intervals import interval_of
 
 from ...commands import check_width, invoke
-
-
-@pytest.fixture(scope="module")
-def law():
-    return load_formula(BUILT_IN)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,6 @@ from trainlaw.app.report.html import report_html
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.multi_gpu import TwoStageFit
-from trainlaw.app.studies.material import evaluated_splits
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import FEATURES, configuration, find_cnn_counts, find_gpu, load
 from trainlaw.datasets.features.amounts import wide_amounts
@@ -35,6 +34,7 @@ from trainlaw.formulas import SECOND, InputError, infer_unit, load_formula
 from trainlaw.validate import leave_one_group_out
 from trainlaw.validate.baselines import CONTROLS
 from trainlaw.validate.result import OURS
+from trainlaw.validate.splits import evaluated_splits
 
 from ...commands import invoke
 
@@ -217,7 +217,7 @@ def test_end_to_end_knows_no_measured_time():
 def test_only_evaluated_rows_are_tested():
     kind = STUDY_KINDS["multi-end-to-end"]
     rows = kind.rows(kind.read("multi", None, ()))
-    splits = evaluated_splits(leave_one_group_out(rows.labels["gpu_group"]), rows)
+    splits = evaluated_splits(leave_one_group_out(rows.labels["gpu_group"]), rows.labels, rows.evaluated)
     assert len(splits) == 12
     assert sum(len(split.test) for split in splits) == rows.evaluated.sum() == 1163
     for split in splits:

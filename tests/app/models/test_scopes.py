@@ -9,6 +9,8 @@ from trainlaw.app.models.scopes import SCOPE_HANDLING, feature_expression
 from trainlaw.datasets import FEATURES, load
 from trainlaw.formulas import SCOPES, InputError, evaluate, variables
 
+from ...rows import each_row
+
 
 @pytest.fixture(scope="module", params=["default", "multi"])
 def columns(request):
@@ -16,19 +18,17 @@ def columns(request):
     return {name: frame[name].to_numpy() for name in frame}
 
 
-def test_every_feature_is_an_expression_over_raw_columns(columns, check_each):
-    def check(name):
-        expression = feature_expression(name)
-        assert all(FEATURES[part].is_base for part in variables(expression))
-        values, valid = evaluate(expression, {part: columns[part] for part in variables(expression)})
-        shape = columns[name].shape
-        # Not every run has a measured time on one GPU, and graphics units of processors have no memory size.
-        parts = [np.isfinite(columns[part]) for part in variables(expression)]
-        known = np.logical_and.reduce([np.ones(shape, bool), *parts])
-        np.testing.assert_array_equal(np.broadcast_to(valid, shape), known)
-        np.testing.assert_allclose(np.broadcast_to(values, shape)[known], columns[name][known], rtol=1e-12)
-
-    check_each(check, FEATURES)
+@each_row("name", FEATURES)
+def test_every_feature_is_an_expression_over_raw_columns(columns, name):
+    expression = feature_expression(name)
+    assert all(FEATURES[part].is_base for part in variables(expression))
+    values, valid = evaluate(expression, {part: columns[part] for part in variables(expression)})
+    shape = columns[name].shape
+    # Not every run has a measured time on one GPU, and graphics units of processors have no memory size.
+    parts = [np.isfinite(columns[part]) for part in variables(expression)]
+    known = np.logical_and.reduce([np.ones(shape, bool), *parts])
+    np.testing.assert_array_equal(np.broadcast_to(valid, shape), known)
+    np.testing.assert_allclose(np.broadcast_to(values, shape)[known], columns[name][known], rtol=1e-12)
 
 
 def test_each_scope_has_one_row_of_handling():

@@ -32,11 +32,6 @@ CONTRASTS = (SCRIPTS / "contrasts.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
-def law():
-    return load_formula(BUILT_IN)
-
-
-@pytest.fixture(scope="module")
 def page_file(law, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(page_html(law), encoding="utf-8")

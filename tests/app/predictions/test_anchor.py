@@ -13,7 +13,7 @@ from trainlaw.datasets import load
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError, constants, load_formula, parse_text, to_text
 
-from ...commands import invoke
+from ...commands import invoke, refusal
 from ...rows import each_row
 
 
@@ -124,8 +124,7 @@ def test_study_of_anchors_ends_in_the_files_of_every_study(tmp_path):
     assert "anchor_time_s" in {spec.name for spec in law.used_features}
     assert law.errors["summary"]["trainlaw"]["n_rows"] == 3684
     assert "anchor_peak_ratio" in law.errors["estimators"]
-    refused = invoke("study default --of anchor")
-    assert refused.exit_code == 2 and "profet-pairs" in refused.output
+    assert "profet-pairs" in refusal("study default --of anchor")
 
 
 @pytest.mark.parametrize("name", ["T4-to-K80", "T4-to-K80-profile", "anchor"])
@@ -133,5 +132,4 @@ def test_built_in_laws_are_shown_and_exported(name, tmp_path):
     shown = invoke("show", name)
     assert shown.exit_code == 0 and "time_s [s] =" in shown.output
     assert invoke("export", name, "--to", tmp_path / "law.py").exit_code == 0
-    refused = invoke("export", name, "--to", tmp_path / "law.xlsx")
-    assert refused.exit_code == 2 and "has no workbook" in refused.stderr
+    assert "has no workbook" in refusal("export", name, "--to", tmp_path / "law.xlsx")

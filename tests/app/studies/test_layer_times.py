@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from trainlaw.app.cli import app
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.front import EVOLVED
 from trainlaw.app.studies.definition import definition_of
@@ -22,6 +20,8 @@ from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_tex
 from trainlaw.validate.baselines import PRUNED_LAW, RANDOM_SEARCH, STEPWISE
 from trainlaw.validate.baselines.null_models import ScaledColumn
 from trainlaw.validate.result import OURS
+
+from ...commands import invoke, output
 
 
 def few(text, count=600):
@@ -99,8 +99,7 @@ def test_dense_layers_have_a_law_of_sums():
 
 def test_a_schedule_refuses_a_law_of_one_kind_of_layer(found, tmp_path):
     save_formula(found[0].formula_, tmp_path / "law.json")
-    asked = ["schedule", "--cnn", "lenet5", "--gpu", "T4", "--law", str(tmp_path / "law.json")]
-    done = CliRunner().invoke(app, asked)
+    done = invoke("schedule --cnn lenet5 --gpu T4 --law", tmp_path / "law.json")
     assert done.exit_code == 2 or isinstance(done.exception, InputError)
     assert "one layer of a CNN" in done.output + str(done.exception)
 
@@ -110,8 +109,7 @@ def test_a_study_ends_in_all_files(in_empty_folder):
     few("cde-layers/conv/forward", 300).frame.to_csv("layers.csv", index=False)
     asked = "layers.csv/conv/forward --of layer-times --split gpu-folds --folds 2 --evaluations 100"
     rest = "--against layer_roofline --workers 1 --out run"
-    done = CliRunner().invoke(app, ["study", *asked.split(), *rest.split()])
-    assert done.exit_code == 0, done.output
+    output(f"study {asked} {rest}")
     names = {path.name for path in (in_empty_folder / "run").iterdir()}
     assert {"formula.json", "report.html", "errors.csv", "study.toml"} <= names
 

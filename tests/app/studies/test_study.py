@@ -25,6 +25,8 @@ from trainlaw.app.terminal.study import study_text
 from trainlaw.formulas import SECOND, infer_unit, load_formula
 from trainlaw.formulas.algebra import simplification
 
+from ...commands import output
+
 STUDY = ["study", "--folds", "3", "--seeds", "1", "--evaluations", "100"]
 
 
@@ -114,13 +116,10 @@ def test_commands_take_the_run_that_the_hint_names(finished, monkeypatch):
     folder, printed = finished
     monkeypatch.chdir(folder.parent)
     assert f"--formula {folder}" in printed.output
-    shown = CliRunner().invoke(app, ["show"])
-    assert shown.exit_code == 0 and shown.stdout.startswith("the built-in formula"), shown.output
-    assert "one/formula.json" in CliRunner().invoke(app, ["show", "one"]).stdout
-    predicted = CliRunner().invoke(
-        app, ["predict", "--cnn", "resnet50", "--gpu", "T4", "--batch", "32", "--json", "--formula", "one"]
-    )
-    assert json.loads(predicted.stdout)[0]["time_s"] > 0
+    assert output("show").startswith("the built-in formula")
+    assert "one/formula.json" in output("show one")
+    predicted = output("predict --cnn resnet50 --gpu T4 --batch 32 --json --formula one")
+    assert json.loads(predicted)[0]["time_s"] > 0
 
 
 def kept(folder: Path) -> int:

@@ -110,6 +110,10 @@ def test_a_network_too_deep_for_an_image_is_left_out_unless_asked_for():
         cnn_pool(["vgg16"], (8,), (), gpus=built_in_gpus(), named=())
     with pytest.raises(InputError, match="expected 1 to 20,000 configurations, got 20,001"):
         cnn_pool(["vgg16"], range(1, 20_002), (), **gpus)
+    with pytest.raises(InputError, match="got 20,002"):
+        cnn_pool(["vgg16"], range(1, 10_002), (), gpus=built_in_gpus(), named=("T4", "P100-PCIE-16GB"))
+    with pytest.raises(InputError, match="got 0"):
+        cnn_pool(["vgg16"], (), (), **gpus)
 
 
 def test_a_law_of_layers(pool):

@@ -4,10 +4,11 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 from trainlaw.app.cli import app
 from trainlaw.datasets import DATASETS, find_cnn_counts, find_gpu, load
 from trainlaw.formulas import Formula, load_formula
+
+from ...commands import output
 
 COMMANDS = {
     "gpus list": ("ampere",),
@@ -24,9 +25,7 @@ COMMANDS = {
 
 
 def value(name, *arguments):
-    done = CliRunner().invoke(app, [*name.split(), *arguments, "--json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout, parse_constant=pytest.fail)
+    return json.loads(output(name, *arguments, "--json"), parse_constant=pytest.fail)
 
 
 def test_every_command_that_shows_or_lists_has_json():

@@ -4,11 +4,9 @@ Other commands are looked at where their transcripts are run, in `commands/test_
 """
 
 import re
-import shlex
 
-import pytest
-from click.testing import CliRunner
-from trainlaw.app.cli import app
+from ...commands import output
+from ...rows import each_row
 
 COMMANDS = [
     "gpus list",
@@ -36,19 +34,9 @@ _REST_OF_A_ROW = re.compile(r" {4,6}[\d.,]+( (%|s|ms|h|d))?")
 WIDTH = 80
 
 
-@pytest.fixture
-def check_width(monkeypatch, in_empty_folder):
+@each_row("command", COMMANDS)
+def test_tables_fit_the_terminal(command, monkeypatch, in_empty_folder):
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-
-    def check(command: str) -> None:
-        done = CliRunner().invoke(app, shlex.split(command))
-        assert done.exit_code == 0, done.output
-        lines = done.stdout.splitlines()
-        faults = [line for line in lines if len(line) > WIDTH or _REST_OF_A_ROW.fullmatch(line)]
-        assert not faults, faults[:2]
-
-    return check
-
-
-def test_tables_fit_the_terminal(check_width, check_each):
-    check_each(check_width, COMMANDS)
+    lines = output(command).splitlines()
+    faults = [line for line in lines if len(line) > WIDTH or _REST_OF_A_ROW.fullmatch(line)]
+    assert not faults, faults[:2]

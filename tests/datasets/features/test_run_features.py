@@ -54,14 +54,12 @@ def test_names_and_symbols_of_a_table_are_unique(kinds, features):
     assert len(set(symbols)) == len(symbols)
 
 
-def test_every_feature_says_what_it_is(check_each):
-    def check(row):
-        assert row.spec.meaning and row.spec.symbol
-        # The unit stands in the name of whatever is a time.
-        is_time = row.spec.name.endswith("_s") and not row.spec.name.endswith("per_s")
-        assert is_time == (row.spec.unit == SECOND)
-
-    check_each(check, FEATURES.values(), lambda row: row.spec.name)
+@each_row("row", FEATURES.values())
+def test_every_feature_says_what_it_is(row):
+    assert row.spec.meaning and row.spec.symbol
+    # The unit stands in the name of whatever is a time.
+    is_time = row.spec.name.endswith("_s") and not row.spec.name.endswith("per_s")
+    assert is_time == (row.spec.unit == SECOND)
 
 
 @pytest.mark.parametrize("name", ["precisions", "multi"])

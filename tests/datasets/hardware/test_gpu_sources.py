@@ -8,6 +8,8 @@ from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.hardware.gpus import FACT_COLUMNS, STATED_NUMBERS
 from trainlaw.formulas import UnknownNameError
 
+from ...rows import each_row
+
 GPUS = built_in_gpus().gpus
 DERIVED = {
     "derived: 2 x core_count x boost_clock_hz": (lambda g: 2 * g.core_count * g.boost_clock_hz, 1e-9),
@@ -34,38 +36,32 @@ def test_lines_name_known_gpus_and_columns():
             assert set(line["gpus"].split(";")) <= {gpu.gpu for gpu in GPUS}
 
 
-def test_every_value_has_a_source_and_unknown_values_are_unknown(check_each):
-    def check(gpu):
-        for column in FACT_COLUMNS:
-            value = getattr(gpu, column)
-            is_known = not isnan(value) if isinstance(value, float) else bool(value)
-            assert (gpu.source_of(column) != "unknown") == is_known, column
-
-    check_each(check, GPUS, lambda gpu: gpu.gpu)
+@each_row("gpu", GPUS)
+def test_every_value_has_a_source_and_unknown_values_are_unknown(gpu):
+    for column in FACT_COLUMNS:
+        value = getattr(gpu, column)
+        is_known = not isnan(value) if isinstance(value, float) else bool(value)
+        assert (gpu.source_of(column) != "unknown") == is_known, column
 
 
-def test_what_is_derived_can_be_derived(check_each):
-    def check(gpu):
-        derived = [name for name in FACT_COLUMNS if gpu.source_of(name).startswith("derived")]
-        for name in derived:
-            if name in NOT_A_NUMBER:
-                continue
-            (rule,) = [DERIVED[text] for text in DERIVED if gpu.source_of(name).startswith(text)]
-            assert getattr(gpu, name) == pytest.approx(rule[0](gpu), rel=rule[1], abs=0), name
-        assert gpu.gpu_group == f"{gpu.chip}-{gpu.sm_count:g}"
-
-    check_each(check, GPUS, lambda gpu: gpu.gpu)
+@each_row("gpu", GPUS)
+def test_what_is_derived_can_be_derived(gpu):
+    derived = [name for name in FACT_COLUMNS if gpu.source_of(name).startswith("derived")]
+    for name in derived:
+        if name in NOT_A_NUMBER:
+            continue
+        (rule,) = [DERIVED[text] for text in DERIVED if gpu.source_of(name).startswith(text)]
+        assert getattr(gpu, name) == pytest.approx(rule[0](gpu), rel=rule[1], abs=0), name
+    assert gpu.gpu_group == f"{gpu.chip}-{gpu.sm_count:g}"
 
 
-def test_what_agrees_with_lanes_and_clock_does(check_each):
-    def check(gpu):
-        source = gpu.source_of("peak_fp32_flop_per_s")
-        for factor in (2, 4):
-            if f"agrees with {factor} x core_count x boost_clock_hz" in source:
-                rate = factor * gpu.core_count * gpu.boost_clock_hz
-                assert gpu.peak_fp32_flop_per_s == pytest.approx(rate, rel=1e-2 if factor == 4 else 5e-3)
-
-    check_each(check, GPUS, lambda gpu: gpu.gpu)
+@each_row("gpu", GPUS)
+def test_what_agrees_with_lanes_and_clock_does(gpu):
+    source = gpu.source_of("peak_fp32_flop_per_s")
+    for factor in (2, 4):
+        if f"agrees with {factor} x core_count x boost_clock_hz" in source:
+            rate = factor * gpu.core_count * gpu.boost_clock_hz
+            assert gpu.peak_fp32_flop_per_s == pytest.approx(rate, rel=1e-2 if factor == 4 else 5e-3)
 
 
 def test_gpus_of_a_generation_share_its_compute_capability():

@@ -37,12 +37,10 @@ def test_near_misses_are_refused_with_the_right_suggestion(text):
     assert "\n" not in str(caught.value)
 
 
-def test_every_name_and_alias_finds_its_gpu(check_each):
-    def check(gpu):
-        for name in (gpu.gpu, *gpu.aliases, gpu.gpu.lower(), f"NVIDIA {gpu.gpu}"):
-            assert find_gpu(name) == gpu
-
-    check_each(check, GPUS, lambda gpu: gpu.gpu)
+@each_row("gpu", GPUS)
+def test_every_name_and_alias_finds_its_gpu(gpu):
+    for name in (gpu.gpu, *gpu.aliases, gpu.gpu.lower(), f"NVIDIA {gpu.gpu}"):
+        assert find_gpu(name) == gpu
 
 
 def contains_its_name(text, gpu):

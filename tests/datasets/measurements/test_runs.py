@@ -7,11 +7,6 @@ from trainlaw.datasets.measurements.runs import LABELS
 from trainlaw.datasets.tables.measured_table import frame_sha256
 
 
-@pytest.fixture(scope="module")
-def runs():
-    return load("fp32-2026")
-
-
 def test_identity_ignores_optional_columns_at_their_defaults(runs):
     frame = runs.frame
     first = frame[list(frame)[: list(frame).index("pool_reason")]]

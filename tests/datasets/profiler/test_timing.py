@@ -18,6 +18,7 @@ from trainlaw.datasets.profiler.timing import (
     time_iterations,
 )
 
+from ...rows import each_row
 from .conftest import FakeStep
 
 RULE = StoppingRule(limit_seconds=5.0)
@@ -105,15 +106,13 @@ def test_the_first_iteration_is_outside_the_limit(device):
     assert len(repeats.total_s) >= 6
 
 
-def test_interval_covers_the_median_with_at_least_95_percent(check_each):
-    def check(count):
-        low, high = median_interval(range(1, count + 1))
-        inside = sum(math.comb(count, k) for k in range(low, high)) / 2**count
-        # The normal distribution stands for the binomial one, so a half per cent may be missing.
-        assert 0.945 <= inside <= 1.0
-        assert low + high == count + 1
-
-    check_each(check, range(6, 300))
+@each_row("count", range(6, 300))
+def test_interval_covers_the_median_with_at_least_95_percent(count):
+    low, high = median_interval(range(1, count + 1))
+    inside = sum(math.comb(count, k) for k in range(low, high)) / 2**count
+    # The normal distribution stands for the binomial one, so a half per cent may be missing.
+    assert 0.945 <= inside <= 1.0
+    assert low + high == count + 1
 
 
 def test_fewer_than_six_times_have_no_interval():

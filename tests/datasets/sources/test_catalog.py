@@ -114,13 +114,13 @@ def test_every_set_says_what_to_know(dataset):
 WHOLE = [name for name in RUN_SETS if name not in ("default", "atlas", "atlas-multi", "precisions-2026")]
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_runs_keep_their_schema(name):
-    frame = load(name).frame
-    assert list(frame) == [column.name for column in RUN_COLUMNS]
-    typed, faults = typed_frame(frame, RUN_COLUMNS)
-    assert faults + value_faults(typed, RUN_COLUMNS) == []
-    assert runs_from_frame(frame, name) == load(name)
+@pytest.mark.parametrize("name", WHOLE + LAYER_SETS)
+def test_sets_keep_their_schema(name):
+    frame, columns = load(name).frame, LAYER_COLUMNS if name in LAYER_SETS else RUN_COLUMNS
+    assert list(frame) == [column.name for column in columns]
+    typed, faults = typed_frame(frame, columns)
+    assert faults + value_faults(typed, columns) == []
+    assert name in LAYER_SETS or runs_from_frame(frame, name) == load(name)
 
 
 @pytest.mark.parametrize("name", RUN_SETS)
@@ -153,14 +153,6 @@ def test_notice_lists_every_source_with_its_licence():
         for source, licence in frame[["source", "licence"]].drop_duplicates().itertuples(index=False):
             entry = notice[notice.index(f"  {source}") :]
             assert re.split(r"[ /(]", licence)[0] in entry[:400], source
-
-
-@pytest.mark.parametrize("name", LAYER_SETS)
-def test_layers_keep_their_schema(name):
-    frame = load(name).frame
-    assert list(frame) == [column.name for column in LAYER_COLUMNS]
-    typed, faults = typed_frame(frame, LAYER_COLUMNS)
-    assert faults + value_faults(typed, LAYER_COLUMNS) == []
 
 
 def test_gpus_keep_their_schema():

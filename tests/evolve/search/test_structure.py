@@ -5,8 +5,9 @@ from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.search.islands import advance, start_island
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.structure import make_structure
-from trainlaw.evolve.search.trees import from_expression
 from trainlaw.formulas import InputError, parse_text, to_text
+
+from ..conftest import tree_of
 
 QUICK = SearchSettings(evaluations=900, population=60)
 
@@ -14,10 +15,6 @@ QUICK = SearchSettings(evaluations=900, population=60)
 def problem_with(rows, specs, **settings):
     columns, y, groups = rows
     return make_problem(columns, y, specs.features, specs.target, replace(QUICK, **settings), groups=groups)
-
-
-def tree_of(text, problem):
-    return from_expression(parse_text(text), problem.grammar)
 
 
 def test_only_the_holes_of_a_template_evolve(typed_rows, specs):

@@ -26,6 +26,8 @@ from trainlaw.formulas import (
     to_text,
 )
 
+from ..conftest import tree_of
+
 
 @pytest.fixture
 def families(child_of):
@@ -38,10 +40,6 @@ def families(child_of):
         return trees
 
     return made
-
-
-def tree_of(text, problem):
-    return from_expression(parse_text(text), problem.grammar)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ import pytest
 from trainlaw.evolve.grammar import make_grammar
 from trainlaw.evolve.machine.moves import MOVE_WEIGHTS, MOVES
 from trainlaw.evolve.search.individuals import Individual
-from trainlaw.evolve.search.trees import from_expression, to_expression
+from trainlaw.evolve.search.trees import to_expression
 from trainlaw.evolve.search.variation import mate, move, mutate, random_tree, simpler_trees
 from trainlaw.evolve.settings import SearchSettings
-from trainlaw.formulas import SECOND, FeatureSpec, parse_text, to_text
+from trainlaw.formulas import SECOND, FeatureSpec, to_text
 
 from ...rows import each_row
+from ..conftest import tree_of
 
 DRAWS = 4000
 
@@ -23,10 +24,6 @@ def is_tree(nodes, ret):
             return False
         wanted += reversed(node.args if node.arity else [])
     return not wanted
-
-
-def tree_of(text, problem):
-    return from_expression(parse_text(text), problem.grammar)
 
 
 def text_of(tree):
@@ -82,11 +79,6 @@ def test_crossover_takes_a_subtree_of_the_same_type_from_the_other(typed_problem
     assert "max(3 * memory_s, launch_s) + compute_s" in found
     # Never the whole of either.
     assert all(text != text_of(other) for text in found)
-
-
-def test_a_term_is_added(typed_problem, drawing):
-    tree = tree_of("compute_s + memory_s", typed_problem)
-    assert all(len(move("add_term", tree, typed_problem.grammar, drawing)) >= 5 for _ in range(20))
 
 
 @each_row(

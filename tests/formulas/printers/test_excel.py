@@ -150,21 +150,18 @@ def long_sum(count):
     )
 
 
-def deep_chain(levels):
-    expression = parse_text("x")
+def nested(outer, inner, begin, levels):
+    expression = parse_text(begin)
     for _ in range(levels):
-        expression = Apply("sqrt", (Apply("add", (expression, Variable("y"))),))
+        expression = Apply(outer, (Apply(inner, (expression, Variable("y"))),))
     return expression
 
 
-def nested_roots(levels):
-    expression = parse_text("x + y")
-    for _ in range(levels):
-        expression = Apply("cbrt", (Apply("sub", (expression, Variable("y"))),))
-    return expression
-
-
-TOO_LARGE = {"long": long_sum(180), "deep": deep_chain(90), "repeated": nested_roots(14)}
+TOO_LARGE = {
+    "long": long_sum(180),
+    "deep": nested("sqrt", "add", "x", 90),
+    "repeated": nested("cbrt", "sub", "x + y", 14),
+}
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)

@@ -3,9 +3,7 @@
 import numpy as np
 from trainlaw.validate.baselines.sparse import NonnegativePath, NonnegativePathBySize
 
-
-def groups_of(runs):
-    return runs.labels["gpu_group"].to_numpy(dtype=str)
+from .test_forms import groups_of
 
 
 def test_a_planted_sum_is_found(runs):
