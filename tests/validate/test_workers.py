@@ -73,6 +73,16 @@ def test_a_task_whose_worker_is_killed_is_sent_again(tmp_path):
     assert set(multiprocessing.active_children()) <= before
 
 
+def end_at_once():
+    """Stands for a worker that dies before it has read its task."""
+    os._exit(1)
+
+
+def test_a_worker_that_dies_before_it_reads_a_large_task_is_reported():
+    with pytest.raises(TrainlawError, match="a worker process died"), WorkerPool(1, end_at_once) as pool:
+        pool.submit(len, bytes(10_000_000)).result()
+
+
 def test_a_pool_that_is_given_up_ends_its_processes_at_once():
     pool = WorkerPool(1)
     running, waiting = (pool.submit(time.sleep, 600.0) for _ in range(2))
