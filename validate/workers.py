@@ -143,7 +143,7 @@ class WorkerPool(Executor):
         for child in self._children:
             child.kill()
         for pool in self._pools:
-            # Before Python 3.11.5 a pool whose process died waits forever for a reader of what it still sends.
+            # Before Python 3.11.5 a pool whose process died waits for a reader of what it still sends.
             queue: Any = pool._call_queue  # type: ignore[attr-defined]
             if queue is not None:
                 queue._reader.close()
