@@ -146,11 +146,12 @@ def unknown(formula: Formula) -> Iterable[Answer]:
 def calibration(formula: Formula) -> Iterable[Answer]:
     """Yield the warnings of a calibrated formula: doubtful runs, another GPU or precision than theirs."""
     known = calibration_of(formula) or {}
-    doubts = {"calibrated by": known.get(DOUBT), "made of": formula.provenance.get(DOUBT)}
-    for how, doubt in ((how, text) for how, text in doubts.items() if text):
-        # There is at least one GPU, so it is always said.
-        said = f"the formula is {how} doubtful runs: {_literal([doubt])}"
-        yield Answer(f"doubtful_{how.partition(' ')[0]}", when="n_gpus", sentence=said, gravity="mistaken")
+    doubts = {"calibrated": ("by", known.get(DOUBT)), "made": ("of", formula.provenance.get(DOUBT))}
+    for how, (by, doubt) in doubts.items():
+        if doubt:
+            # There is at least one GPU, so it is always said.
+            said = f"the formula is {how} {by} doubtful runs: {_literal([doubt])}"
+            yield Answer(f"doubtful_{how}", when="n_gpus", sentence=said, gravity="mistaken")
     if "gpus" in known:
         said = f"the formula is calibrated to {_literal(known['gpus'])}, not to this GPU"
         yield Answer("other_gpu", when="is_other_gpu", sentence=said, gravity="unlike")

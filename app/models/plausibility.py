@@ -126,16 +126,12 @@ def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
         return
     repeats = [*_of_repeats(made)]
     yield from repeats
+    said = {*repeat_doubts(table)} if repeats else ()
     several = made.frame["n_gpus"].to_numpy() > 1
-    for doubt in run_doubts(table, check.law_s):
-        if repeats and doubt.text.startswith("repeats"):
-            continue
+    for doubt in (one for one in run_doubts(table, check.law_s) if one not in said):
         rows, far = _rows(made, doubt.places), np.isin(np.arange(len(deviations)), doubt.places)
-        hint = (
-            "; are batch and throughput those of each GPU, or of all"
-            if far.any() and several[far].all()
-            else ""
-        )
+        is_of_several = far.any() and several[far].all()
+        hint = "; are batch and throughput those of each GPU, or of all" if is_of_several else ""
         # Where many are far, or the others are off, too, the table may be wrong as a whole.
         few = far.mean() <= _MOST_LEFT_OUT and _median(np.abs(deviations[~far])) < log(DOUBTFUL)
         options = (("--skip-rows", ",".join(map(str, rows))), ("--trust",)) if few and rows else ()

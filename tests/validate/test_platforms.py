@@ -58,30 +58,17 @@ class Interrupted:
         raise KeyboardInterrupt
 
 
-def test_fits_of_an_earlier_run_are_taken_from_the_journal(toy):
+def two_platforms(toy, estimators, **more):
     platforms = np.where(np.arange(len(toy.seconds)) % 2 == 0, "one", "two")
+    return cross_platform(toy.X, toy.seconds, toy.labels, platforms, estimators, least_runs=5, **more)
+
+
+def test_fits_of_an_earlier_run_are_taken_from_the_journal(toy):
     journal = Journal()
-    first = cross_platform(toy.X, toy.seconds, toy.labels, platforms, NULL, least_runs=5, journal=journal)
-    again = cross_platform(
-        toy.X,
-        toy.seconds,
-        toy.labels,
-        platforms,
-        {"null": Interrupted},
-        least_runs=5,
-        journal=journal,
-    )
-    assert again.equals(first)
+    first = two_platforms(toy, NULL, journal=journal)
+    assert two_platforms(toy, {"null": Interrupted}, journal=journal).equals(first)
 
 
 def test_an_interrupted_fit_is_no_matrix(toy):
-    platforms = np.where(np.arange(len(toy.seconds)) % 2 == 0, "one", "two")
     with pytest.raises(KeyboardInterrupt):
-        cross_platform(
-            toy.X,
-            toy.seconds,
-            toy.labels,
-            platforms,
-            {"null": Interrupted},
-            least_runs=5,
-        )
+        two_platforms(toy, {"null": Interrupted})
