@@ -126,9 +126,8 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
         errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out), share),
         provenance={**formula.provenance, CALIBRATED: known},
     )
-    repeats = row_doubts("repeats", evidence, "calibrate", names=_CONFIGURATION)
-    warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
-    warnings = (*_of_several(given), *warnings, *(own.text for own in repeats), *doubts)
+    warnings = _warnings(evidence, rows.predict(law) / seconds, gpus, precisions)
+    warnings = (*_of_several(given), *warnings, *doubts)
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
 
 
@@ -237,14 +236,14 @@ def _narrower(
 
 
 def _warnings(
-    runs: RunTable, ratios: np.ndarray, gpus: tuple[str, ...], precisions: tuple[str, ...]
+    evidence: Evidence, ratios: np.ndarray, gpus: tuple[str, ...], precisions: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return what makes the runs doubtful: several GPUs or precisions, a wide spread.
+    """Return what makes the runs doubtful: several GPUs or precisions, a wide spread, unequal repeats.
 
     ratios : predicted over measured times of the runs that calibrated.
     """
     found = []
-    groups = runs.labels()["gpu_group"].nunique()
+    groups = evidence.runs.labels()["gpu_group"].nunique()
     if groups > 1:
         found.append(
             f"the runs are on {groups} kinds of GPUs ({', '.join(gpus)}), and the factors are those of their "
@@ -262,7 +261,8 @@ def _warnings(
             f"calibrated formula, where {100 * np.expm1(RUN_DEVIATION):.0f} % is usual; check units, "
             "precision and labels"
         )
-    return tuple(found)
+    repeats = row_doubts("repeats", evidence, "calibrate", names=_CONFIGURATION)
+    return (*found, *(doubt.text for doubt in repeats))
 
 
 def calibration_of(formula: Formula) -> Mapping[str, Any] | None:

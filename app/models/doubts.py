@@ -168,7 +168,7 @@ def _exchanged(evidence: Evidence, limits: Limits) -> Found:
         if not 1 < len(names) <= limits["names"]:
             continue
         grouped = values.groupby([evidence.groups(but=(column, *along)), frame[column]]).median().unstack()
-        misfits, laws = (grouped[name][names].to_numpy() for name in values)
+        misfits, laws = (grouped[name][names].to_numpy() for name in ("misfit", "law"))
         for pair in combinations(range(len(names)), 2):
             common = np.isfinite(misfits[:, pair]).all(axis=1)
             misfit, law = misfits[common][:, pair], laws[common][:, pair]
@@ -187,7 +187,7 @@ def _gain(logs: np.ndarray, others: np.ndarray) -> float:
     def likelihood(logs: np.ndarray) -> float:
         between = usual["machine"] ** 2 + usual["run"] ** 2 / logs.size
         within = float(logs.var()) * logs.size / usual["run"] ** 2
-        return -0.5 * (within + (float(logs.mean()) - usual["median"]) ** 2 / between)
+        return float(-0.5 * (within + (logs.mean() - usual["median"]) ** 2 / between))
 
     return likelihood(others) - likelihood(logs) if logs.size and np.isfinite(others).all() else 0.0
 
@@ -199,7 +199,7 @@ def _odd(evidence: Evidence, limits: Limits) -> Found:
     def leads(logs: np.ndarray) -> np.ndarray:
         away = np.abs(logs - median(logs))
         most = max(log(limits["apart"]), limits["spreads"] * median(away))
-        return (away > most) & (np.isfinite(logs).sum() >= limits["least"])
+        return np.asarray((away > most) & (np.isfinite(logs).sum() >= limits["least"]))
 
     # A run and the same with a smaller batch have the same CNN: where they differ, one of them is wrong.
     steps = np.abs(np.log(evidence.over_smaller(np.exp(logs)))) > log(limits["apart"])
@@ -224,12 +224,12 @@ _MEASURES: Mapping[str, Callable[[Evidence, Limits], Found]] = {
 
 def row_doubts(name: str, evidence: Evidence, reader: str = "", **limits: object) -> Iterator[Doubt]:
     """Yield the doubts of a row of the table; reader : that has its own limits. limits : further ones."""
-    row, frame = _ROWS[name], evidence.runs.frame
+    row, setups = _ROWS[name], evidence.runs.frame[["gpu", "cnn", "batch_per_gpu"]]
     measure = _MEASURES[row.get("measure", name)]
     for found, words in measure(evidence, {**row.get("limits", {}), **row.get(reader, {}), **limits}):
         places = () if found is None else tuple(found.tolist())
         if found is None or places:
-            run = frame.iloc[words.get("run", *places[:1] or (0,))][["gpu", "cnn", "batch_per_gpu"]]
+            run = setups.iloc[int(words.get("run", *places[:1] or (0,)))].to_dict()
             text = row["sentence"].format(**{**row, **run, "number": len(places), **words})
             yield Doubt(name, text, places)
 
