@@ -104,7 +104,7 @@ def _answered(issue: Issue, option: str, answer: str = "") -> Issue:
     if len(issue.options) < 2 or issue.options[0][0] != option:
         return issue
     fitting = answer or issue.options[0][1]
-    text = f"{issue.text}; the built-in formula says {fitting}"
+    text = f"{issue.text.rstrip('?')}; the built-in formula says {fitting}"
     return replace(issue, text=text, options=((option, fitting),))
 
 
