@@ -60,8 +60,7 @@ def built_architecture(
     width = input_size_px if input_width_px is None else input_width_px
     cnn = _LineBuilder((input_size_px, width), n_classes)
     for line in lines:
-        kind, *entries = line.split()
-        cnn.add_line(kind, {entry[0]: entry[1:] for entry in entries})
+        cnn.add_line(line)
     return cnn.layers
 
 
@@ -74,9 +73,10 @@ class _LineBuilder(CnnBuilder):
         # The layer that each line stands for: a crop that changes nothing adds none.
         self._positions: list[int] = []
 
-    def add_line(self, kind: str, fields: Mapping[str, str]) -> None:
+    def add_line(self, line: str) -> None:
         """Add the layer of a line."""
-        self._positions.append(self._add(kind, fields))
+        kind, *entries = line.split()
+        self._positions.append(self._add(kind, {entry[0]: entry[1:] for entry in entries}))
 
     def _above(self, word: str) -> int:
         return self._positions[len(self._positions) + int(word)]
@@ -98,9 +98,6 @@ class _LineBuilder(CnnBuilder):
             return self.merge(kind, xs)
         if kind.startswith("concat"):
             return self.concat(*xs, flat=kind == "concat_flat")
-        return self._add_plain(kind, x, fields)
-
-    def _add_plain(self, kind: str, x: int, fields: Mapping[str, str]) -> int:
         if kind == "dense":
             return self.dense(x, self._count(fields, "c"), "v" in fields)
         return self.elementwise(

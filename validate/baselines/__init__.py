@@ -21,7 +21,7 @@ from trainlaw.validate.baselines.forms import (
     roofline,
 )
 from trainlaw.validate.baselines.learned import GradientBoosting, boosting_on_perfect_scaling
-from trainlaw.validate.baselines.null_models import MedianTime, anchor_peak_ratio, null_compute
+from trainlaw.validate.baselines.null_models import anchor_peak_ratio, median_time, null_compute
 from trainlaw.validate.baselines.sparse import NonnegativePath
 from trainlaw.validate.estimators import EstimatorFactory
 
@@ -68,7 +68,7 @@ TABLE: tuple[Baseline, ...] = (
     Baseline("layer_roofline", "roofline of a layer", MEASURED_LAYER, layer_roofline),
     Baseline("layer_matrix_product", "hand-derived matrix product", MEASURED_LAYER, layer_matrix_product),
     Baseline("gradient_boosting", "gradient boosting", "", GradientBoosting),
-    Baseline("constant", "constant: the median time", "", MedianTime, is_null=True),
+    Baseline("constant", "constant: the median time", "", median_time, is_null=True),
 )
 
 NO_SEARCH, RANDOM_SEARCH = "no_search", "random_search"

@@ -8,7 +8,7 @@ from trainlaw.validate import run_study
 from trainlaw.validate.baselines import TABLE, baseline, baselines_for, forms
 from trainlaw.validate.baselines.forms import FittedForm
 from trainlaw.validate.baselines.inputs import rows_drawn
-from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledForm
 from trainlaw.validate.splits import splits_by_name
 
 OWN = [row for row in TABLE if row.requires != "engine"]
@@ -200,5 +200,5 @@ def test_rows_are_drawn_from_large_groups_only():
 
 def test_the_factor_of_a_null_model_is_the_median_ratio():
     X = pd.DataFrame({"ideal_s": [1.0, 2.0, 4.0]})
-    fitted = ScaledColumn("ideal_s").fit(X, np.array([2.0, 6.0, 400.0]), np.zeros(3))
+    fitted = ScaledForm("ideal_s").fit(X, np.array([2.0, 6.0, 400.0]), np.zeros(3))
     assert fitted.predict(X).tolist() == [3.0, 6.0, 12.0]
