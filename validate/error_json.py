@@ -47,7 +47,8 @@ def errors_json(
     frame = errors_frame(result) if frame is None else frame
     overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
     named = tuple(name for name in result.estimators if not name.startswith(SEED))
-    members = result.predictions.groupby(BY_GPU)["gpu"].unique().map(sorted).to_dict()
+    gpus = result.predictions.groupby(BY_GPU)["gpu"]
+    members = {str(group): sorted(names.unique()) for group, names in gpus}
     return {
         "protocol": protocol,
         "missing": list(result.missing_splits),

@@ -76,8 +76,8 @@ def cross_platform(
         for test in found:
             chosen = by.isin([split.name for split in several]) & (tested == test)
             part = replace(result, predictions=predictions[chosen])
-            sizes = {"train": train, "test": str(test), "n_train": int((names == train).sum())}
-            rows += [_row(part, name, group_column, sizes) for name in estimators if chosen.any()]
+            pair = {"train": train, "test": str(test), "n_train": int((names == train).sum())}
+            rows += [_row(part, name, group_column, pair) for name in estimators if chosen.any()]
     return pd.DataFrame(rows)
 
 
@@ -99,14 +99,14 @@ def _splits(train: str, platforms: np.ndarray, groups: np.ndarray) -> tuple[Spli
 
 
 def _row(
-    result: StudyResult, estimator: str, group_column: str, sizes: dict[str, object]
+    result: StudyResult, estimator: str, group_column: str, pair: dict[str, object]
 ) -> dict[str, object]:
     predicted, measured = result.predicted_s(estimator), result.measured_s
     errors = by_group(mape_percent, measured, predicted, result.labels(group_column))
     macro, low, high = mean_interval(errors.values())
     return {
         "estimator": estimator,
-        **sizes,
+        **pair,
         "n_test": len(measured),
         "mape_percent": mape_percent(measured, predicted),
         "macro_mape_percent": macro,

@@ -165,9 +165,7 @@ class _Pursuit:
             wholes = [to_expression(tree) for _, tree in best]
             if best[0][1].loss < LEAST_LOSS:
                 break
-            kept = [
-                whole.arguments[-1] if around and isinstance(whole, Apply) else whole for whole in wholes
-            ]
+            kept = [whole.arguments[-1] if around and isinstance(whole, Apply) else whole for whole in wholes]
             rests = [target - _AROUND[around](evaluate(whole, self.columns)[0]) for whole in wholes]
         return found
 

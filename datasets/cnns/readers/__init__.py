@@ -28,10 +28,11 @@ def read_cnn(
         return read_onnx(path, input_size_px, restore_batchnorm)
     if ending in {".csv", ".json"}:
         with opened_file(path) as file:
-            if b'"class_name"' in file.read(_HEAD_BYTES):
-                raise InputError(
-                    f"{Path(path).name}: expected .onnx or a layer table, got a Keras model; "
-                    'export it by model.export("net.onnx", format="onnx")'
-                )
+            is_keras = ending == ".json" and b'"class_name"' in file.read(_HEAD_BYTES)
+        if is_keras:
+            raise InputError(
+                f"{Path(path).name}: expected .onnx or a layer table, got a Keras model; "
+                'export it by model.export("net.onnx", format="onnx")'
+            )
         return read_layer_table(path)
     raise InputError(f"expected a CNN as .onnx, .csv or .json, got {Path(path).name!r}")
