@@ -67,7 +67,7 @@ def cnn_json(facts: CnnCounts) -> str:
         name: {"value": value, "unit": str(FEATURES[name].spec.unit)} for name, value in facts.counts.items()
     }
     memory = asdict(facts.memory)
-    said = {"notes": reader_notes(facts), "memory_is_rough": facts.memory is None}
+    said = {"notes": reader_notes(facts), "memory_is_rough": False}
     return finite_json(
         {**{name: getattr(facts, name) for name in names}, "counts": counts, "memory": memory, **said}
     )
