@@ -343,9 +343,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
     check_name("layout", layout, LAYOUTS)
     check_name("compilation", compilation, COMPILATIONS)
     check_name("stack", STACKS[0] if setup.stack is None else setup.stack, STACKS)
-    launch, column = setup.host_launch_s, _COLUMNS["host_launch_s"]
-    if launch is not None and not column.low <= launch <= column.high:
-        raise InputError(f"expected host_launch_s as {column.expected}, got {shown(launch)}")
+    _check_host_launch(setup.host_launch_s)
     used_link = "none" if n_gpus == n_nodes else _link_name(gpu, setup.link)
     used_network = "none" if n_nodes == 1 else setup.fabric or server.fabric
     return {
@@ -368,7 +366,7 @@ def configuration_row(cnn: CnnCounts, gpu: Gpu, batch_per_gpu: int, setup: Setup
         "layout": layout,
         "compilation": compilation,
         "tuned": int(bool(setup.tuned)),
-        "host_launch_s": math.nan if launch is None else launch,
+        "host_launch_s": math.nan if setup.host_launch_s is None else setup.host_launch_s,
         "stack": setup.stack,
         "n_repeats": 0,
         "source": "configuration",
@@ -387,6 +385,12 @@ def _counted(cnn: str | Cnn | CnnCounts, input_size_px: int | None, n_classes: i
     if isinstance(cnn, CnnCounts):
         return cnn
     return find_cnn_counts(cnn, input_size_px, n_classes) if isinstance(cnn, str) else CnnCounts.of(cnn)
+
+
+def _check_host_launch(seconds: float | None) -> None:
+    column = _COLUMNS["host_launch_s"]
+    if seconds is not None and not column.low <= seconds <= column.high:
+        raise InputError(f"expected host_launch_s as {column.expected}, got {shown(seconds)}")
 
 
 def _spread(setup: Setup, server: Server) -> tuple[int, int, str]:
