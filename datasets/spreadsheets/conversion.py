@@ -113,7 +113,7 @@ def read_spreadsheet(
     own, place, catalog = tuple(cnns), Path(path), gpus or built_in_gpus()
     dialogue = Dialogue(answers or SheetAnswers(), Names(catalog, {facts.cnn for facts in own}))
     log = read_log(place)
-    tables = [table_of_log(log, dialogue, place)] if log else tables_of(read_grids(place), dialogue, place)
+    tables = [table_of_log(log, dialogue)] if log else tables_of(read_grids(place), dialogue, place)
     check_named(tables, dialogue)
     rows = _joined([_rows_of(table, dialogue) for table in tables], dialogue)
     first = {name: str(next(iter(rows.cells[name].dropna()), "")) for name in rows.columns}

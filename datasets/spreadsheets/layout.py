@@ -40,10 +40,8 @@ class SheetTable:
     separator: str
 
 
-def table_of_log(log: TrainingLog, dialogue: Dialogue, path: object) -> SheetTable:
-    """Return a log as a table of one row; InputError for one without times, or that the user contradicts."""
-    if log.missing:
-        raise InputError(f"{path}: log of {log.program}: no step times in this log: {log.missing}")
+def table_of_log(log: TrainingLog, dialogue: Dialogue) -> SheetTable:
+    """Return a log as a table of one row; InputError for one that the user contradicts."""
     for name, text in dialogue.answers.constants.items():
         if log.row.get(name) is not None:
             raise InputError(

@@ -50,9 +50,11 @@ def test_times_of_epochs_are_not_times_of_steps():
 def test_steps_and_losses_are_no_times(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("epoch,step,train_loss_step,lr-SGD,val_loss\n0,49,6.9,0.1,\n0,99,6.8,0.1,\n")
-    assert read_log(path).missing
+    with pytest.raises(InputError, match="it holds steps and losses"):
+        read_log(path)
     path.write_text("epoch,step,train_loss_step,step_time\n0,49,6.9,0.1\n0,99,6.8,0.1\n")
-    assert "has no unit" in read_log(path).missing
+    with pytest.raises(InputError, match="has no unit"):
+        read_log(path)
     path.write_text("epoch,step,train_loss_step,step_time_ms\n0,49,6.9,900\n0,99,6.8,100\n")
     assert read_log(path).row["time_s"] == 0.1
 
