@@ -78,15 +78,12 @@ class Issue:
     @property
     def answer(self) -> tuple[str, ...]:
         """The words of the option to add; `CHOICE` replaces what several options differ in."""
-        if len(self.options) < 2:
+        same = [option for option in self.options if option[0] == self.options[0][0]]
+        if len(same) < 2 or any(len(option) != 2 for option in same):
             return self.options[0] if self.options else ()
-        first, *others = (option for option in self.options if option[0] == self.options[0][0])
-        if not others or any(len(option) != 2 for option in (first, *others)):
-            return first
-        ours = {option[1].partition("=")[:2] for option in (first, *others)}
-        return first[0], f"{first[1].partition('=')[0]}={CHOICE}" if len(ours) == 1 and "=" in first[
-            1
-        ] else CHOICE
+        name, mark, _ = same[0][1].partition("=")
+        of_one = mark and all(option[1].startswith(f"{name}=") for option in same)
+        return same[0][0], f"{name}={CHOICE}" if of_one else CHOICE
 
 
 def choices(option: str, values: Iterable[str], prefix: str = "") -> Options:

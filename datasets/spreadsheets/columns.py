@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 import pandas as pd
@@ -52,6 +52,10 @@ _COUNTED: Mapping[str, re.Pattern[str]] = {
     "input_size_px": re.compile(r"(\d{2,4})\s*(?:px|pixels?|p|[x\u00d7]\s*\d{2,4})?", re.IGNORECASE),
     "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
 }
+_WORDS = {
+    "framework": frozenset(groups("phrase")["framework"]),
+    **{name: frozenset(SPELLINGS[name]) for name in ("layout", "compilation")},
+}
 # Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
 _MOST_COUNT = 1024
 _OF_HEADINGS = "headings of columns"
@@ -78,23 +82,18 @@ _OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width
 
 
 @dataclass(frozen=True)
-class MappedColumn:
-    """A column of the file that is read: its heading, our name of it, its unit, and the first value."""
+class SheetColumn:
+    """A column of the file that is read.
+
+    target : our name of it, or the measure. said : what its heading says of each time, by our column. first :
+    value, as text.
+    """
 
     heading: str
     target: str
     unit: TimeUnit | None = None
+    said: Mapping[str, str] = field(default_factory=dict)
     first: str = ""
-
-
-@dataclass(frozen=True)
-class ValueColumn:
-    """A column of times: what its heading says of them by our column, the unit, and the measure."""
-
-    heading: str
-    said: Mapping[str, str]
-    unit: TimeUnit | None
-    target: str
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class SheetRows:
     """
 
     cells: pd.DataFrame
-    columns: Mapping[str, MappedColumn]
+    columns: Mapping[str, SheetColumn]
     is_rate: bool | None = None
 
     def heading(self, name: str) -> str:
@@ -144,7 +143,7 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         shapes = _shapes(table, found, keys, dialogue)
         heading = "" if any(len(own) > 1 for own in shapes.values()) else heading
     if heading:
-        values = [ValueColumn(heading, {}, found[heading].unit, found[heading].target)]
+        values = [SheetColumn(heading, found[heading].target, found[heading].unit)]
     values = values or _likely_times(table, found, keys, dialogue)
     taken = {own.heading for own in values}
     keys = {name: own for name, own in keys.items() if name == TIME or own not in taken}
@@ -155,9 +154,9 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     return _melted(_filled(table, keys, values, dialogue), keys, values)
 
 
-def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[ValueColumn]:
+def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[SheetColumn]:
     """Return the columns whose headings say each kind and nothing else but a measure."""
-    found: dict[tuple[str, ...], ValueColumn] = {}
+    found: dict[tuple[str, ...], SheetColumn] = {}
     plain = (TIME, RATE, *kinds, *(BATCHES if "batch" in kinds else ()))
     for heading, parts in zip(map(str, table.cells), table.parts, strict=True):
         is_taken = heading in (*dialogue.answers.ignored, *dialogue.answers.columns.values())
@@ -165,7 +164,7 @@ def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) 
         meaning = read_heading(rest)
         if said and (not rest or meaning.target in plain) and any(map(is_measured, table.cells[heading])):
             # Of a time and a throughput of the same runs, the first is read.
-            value = ValueColumn(heading, said, meaning.unit, meaning.target)
+            value = SheetColumn(heading, meaning.target, meaning.unit, said)
             found.setdefault(tuple(said.values()), value)
     return list(found.values())
 
@@ -187,28 +186,29 @@ def _split(parts: Sequence[str], kinds: Sequence[str], dialogue: Dialogue) -> tu
 
 
 def _taken(kind: str, text: str, dialogue: Dialogue) -> tuple[str, str] | None:
-    """Return the longest words of a text at its beginning or end that say a kind, and the others."""
-    if text and ((kind, text) in dialogue.answers.values or _says(kind, text, dialogue)):
+    """Return what the longest words of a text at its beginning or end say of a kind, and the others."""
+    if text and (kind, text) in dialogue.answers.values:
         return text, ""
+    if said := _said(kind, text.strip(), dialogue):
+        return said, ""
     words = re.sub(r"[()\[\],;]", " ", text).split()
     for length in range(len(words) - 1, 0, -1):
-        for said, rest in ((words[:length], words[length:]), (words[-length:], words[:-length])):
-            if _says(kind, " ".join(said), dialogue):
-                return " ".join(said), " ".join(rest)
+        for own, rest in ((words[:length], words[length:]), (words[-length:], words[:-length])):
+            if said := _said(kind, " ".join(own), dialogue):
+                return said, " ".join(rest)
     return None
 
 
-def _says(kind: str, text: str, dialogue: Dialogue) -> bool:
+def _said(kind: str, text: str, dialogue: Dialogue) -> str:
+    """Return what a text says of a kind: the number in "bs 64", else the text; "" for nothing."""
     if kind in _COUNTED:
-        return _COUNTED[kind].fullmatch(text.strip()) is not None
-    if kind == "framework":
-        return text.strip().lower() in groups("phrase")["framework"]
-    if kind in ("layout", "compilation"):
-        return text.strip().lower() in SPELLINGS[kind]
+        match = _COUNTED[kind].fullmatch(text)
+        return match[1] if match else ""
+    if kind in _WORDS:
+        return text if text.lower() in _WORDS[kind] else ""
     precision, is_whole = precision_of(text)
-    if without_unit(text)[1] is not None:
-        return False
-    return is_whole if kind == "precision" else precision is None and dialogue.names.is_name(kind, text)
+    is_named = is_whole if kind == "precision" else not precision and dialogue.names.is_name(kind, text)
+    return text if is_named and without_unit(text)[1] is None else ""
 
 
 def _meanings(table: SheetTable, taken: set[str], dialogue: Dialogue) -> dict[str, Meaning]:
@@ -279,9 +279,9 @@ def _chosen(
 
 def _shapes(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
-) -> dict[str, list[ValueColumn]]:
+) -> dict[str, list[SheetColumn]]:
     """Return the columns of times that most headings may be of, by what they name: "cnn,precision"."""
-    shapes = dict[str, list[ValueColumn]]()
+    shapes = dict[str, list[SheetColumn]]()
     for kinds in (*((kind,) for kind in PIVOTS), *combinations(PIVOTS, 2)):
         if not dialogue.answers.columns_are and keys.keys().isdisjoint(kinds):
             columns = _value_columns(table, kinds, dialogue)
@@ -292,7 +292,7 @@ def _shapes(
 
 def _likely_times(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
-) -> list[ValueColumn]:
+) -> list[SheetColumn]:
     """Ask which columns are the times; return those of the likely answer, under which all else is asked."""
     measured = {own for own in found if any(map(is_measured, table.cells[own]))}
     numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
@@ -303,7 +303,7 @@ def _likely_times(
     text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
     options = choices("--columns-are", likely) or choices("--column", numeric, "time_s=")
     dialogue.ask("columns", f"{text} --columns-are ({', '.join(PIVOTS)})", options)
-    alone = [ValueColumn(own, {}, found[own].unit, found[own].target or TIME) for own in numeric[:1]]
+    alone = [SheetColumn(own, found[own].target or TIME, found[own].unit) for own in numeric[:1]]
     return next(iter(likely.values()), alone)
 
 
@@ -328,7 +328,7 @@ def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dial
 
 
 def _filled(
-    table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn], dialogue: Dialogue
+    table: SheetTable, keys: Mapping[str, str], values: Sequence[SheetColumn], dialogue: Dialogue
 ) -> SheetTable:
     """Return a table with the GPU and CNN of the row above in empty cells; ask unless the user says so."""
     cells = table.cells
@@ -346,30 +346,23 @@ def _filled(
     return replace(table, cells=cells)
 
 
-def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn]) -> SheetRows:
+def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[SheetColumn]) -> SheetRows:
     """Return a row for each cell of the columns of times, with what their headings say."""
     own = table.cells[list(keys.values())].set_axis(list(keys), axis=1).drop(columns=TIME, errors="ignore")
-    columns = {name: MappedColumn(heading, name) for name, heading in keys.items()}
+    columns = {name: SheetColumn(heading, name) for name, heading in keys.items()}
     if not values:
         return SheetRows(own.assign(**{TIME: None, STATED_UNIT: None}), columns)
     parts = []
     for column in values:
-        said = {kind: _number_in(kind, text) for kind, text in column.said.items()}
         unit = pd.Series([column.unit] * len(own), own.index, dtype=object)
-        parts.append(own.assign(**said, **{TIME: table.cells[column.heading], STATED_UNIT: unit}))
+        parts.append(own.assign(**column.said, **{TIME: table.cells[column.heading], STATED_UNIT: unit}))
     cells = pd.concat(parts).drop(columns="step", errors="ignore")
     if values[0].said:
         cells = cells[cells[TIME].notna()].sort_index(kind="stable")
-    columns |= {kind: MappedColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
+    columns |= {kind: SheetColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
     heading = values[0].heading if len(values) == 1 else f"{len(values)} columns"
-    columns[TIME] = MappedColumn(heading, TIME, values[0].unit)
+    columns[TIME] = SheetColumn(heading, TIME, values[0].unit)
     return SheetRows(cells, columns, {RATE: True, TIME: False}.get(values[0].target))
-
-
-def _number_in(kind: str, text: str) -> str:
-    """Return the number in a heading such as "bs 64", which is its only one."""
-    match = _COUNTED[kind].fullmatch(text.strip()) if kind in _COUNTED else None
-    return match[1] if match else text
 
 
 def _ask_left(
@@ -428,7 +421,7 @@ def _names_of(
         **{kind: kind not in _COUNTED or all(map(is_measured, texts)) for kind in kinds},
         "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
         "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
-        "framework": not words.isdisjoint(groups("phrase")["framework"]),
+        "framework": not words.isdisjoint(_WORDS["framework"]),
     }
     if own := next(
         (name for name, holds in ours.items() if holds and name in COLUMN_NAMES and name not in have), ""

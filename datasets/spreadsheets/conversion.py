@@ -32,7 +32,7 @@ from trainlaw.datasets.spreadsheets.cells import (
 from trainlaw.datasets.spreadsheets.columns import (
     COLUMN_NAMES,
     STATED_UNIT,
-    MappedColumn,
+    SheetColumn,
     SheetRows,
     check_named,
     table_rows,
@@ -72,7 +72,7 @@ class Imported:
     """
 
     name: str
-    columns: tuple[MappedColumn, ...]
+    columns: tuple[SheetColumn, ...]
     frame: pd.DataFrame
     times: pd.DataFrame
     is_rate: bool | None
@@ -149,7 +149,7 @@ def _rows_of(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         replace(issue, rows=labelled(issue.rows)) for issue in dialogue.issues[before:]
     ]
     cells = rows.cells.assign(**{kind: table.sheet}).set_axis(labelled(rows.cells.index))
-    return replace(rows, cells=cells, columns={**rows.columns, kind: MappedColumn("the sheet", kind)})
+    return replace(rows, cells=cells, columns={**rows.columns, kind: SheetColumn("the sheet", kind)})
 
 
 def _joined(parts: Sequence[SheetRows], dialogue: Dialogue) -> SheetRows:
