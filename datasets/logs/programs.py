@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.logs.training_log import TrainingLog, log_of_steps, log_of_times, no_times, one_of
+from trainlaw.datasets.logs.training_log import (
+    TrainingLog,
+    log_of_epochs,
+    log_of_steps,
+    log_of_times,
+    no_times,
+    one_of,
+)
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import json_of
 
@@ -19,8 +26,9 @@ _PYTORCH = {"framework": "PyTorch"}
 class StepLog(NamedTuple):
     """A program that prints a line every few steps.
 
-    step : of such a line, with the groups epoch, step, time and wait, perhaps rate of images. facts :
-    patterns by heading, whose group is a cell. words : cells by what a pattern finds, where they differ.
+    step : of such a line, with the group step, and those of epoch, time in s, wait and rate (images per s)
+    that it prints. facts : patterns by heading, whose group is a cell. words : cells by what a pattern finds,
+    where they differ. images : heading of the images that a rate counts, where the time is their quotient.
     """
 
     program: str
@@ -28,22 +36,31 @@ class StepLog(NamedTuple):
     facts: Mapping[str, re.Pattern[str]]
     words: Mapping[str, str] = {}
     note: str = ""
+    images: str = ""
+    framework: str = "PyTorch"
 
     def read(self, text: str) -> TrainingLog:
         """Return the training in a log."""
         found = {name: one_of(name, filter(None, own.findall(text))) for name, own in self.facts.items()}
-        facts = _PYTORCH | {name: self.words.get(own, own) for name, own in found.items()}
+        facts = {name: self.words.get(own, own) for name, own in found.items()}
         lines = [match.groupdict() for line in text.splitlines() if (match := self.step.search(line))]
-        steps = [tuple(float(own[name]) for name in ("epoch", "step", "time", "wait")) for own in lines]
+        if lines and self.images and not facts[self.images]:
+            raise no_times(self.program, f"it states no {self.images}")
+        usual = {"epoch": "0", "wait": "nan"}
+        steps = [{name: float(own) for name, own in (usual | line).items()} for line in lines]
         stated, notes = dict[str, object](facts), [self.note] if self.note else []
-        if lines and "rate" in lines[0]:
+        if self.images:
+            steps = [own | {"time": float(facts[self.images]) / own["rate"]} for own in steps]
+        elif steps and "rate" in steps[0]:
             # Times have three digits behind the point: the longest determines the batch best.
-            longest, rate = max((float(own["time"]), float(own["rate"])) for own in lines)
+            longest, rate = max((own["time"], own["rate"]) for own in steps)
             is_sure = facts["n_gpus"] and 0.0005 * rate < 0.5
             stated |= {"global_batch": round(longest * rate)} if is_sure else {}
-            stated |= {"n_gpus": facts["n_gpus"] or None}
             notes += [] if is_sure else [f"about {longest * rate:.0f} images a step on all GPUs"]
-        return log_of_steps(self.program, stated, steps, *notes)
+        # Programs that know several GPUs say nothing of one.
+        stated |= {"n_gpus": facts["n_gpus"] or None} if "n_gpus" in facts else {}
+        taken = [(own["epoch"], own["step"], own["time"], own["wait"]) for own in steps]
+        return log_of_steps(self.program, stated | {"framework": self.framework}, taken, *notes)
 
 
 TORCHVISION = StepLog(
@@ -89,6 +106,39 @@ IMAGENET = StepLog(
     note="without --gpu, the program splits its batch among all GPUs: state the batch of each",
 )
 
+MMENGINE = StepLog(
+    "MMEngine or MMCV",
+    re.compile(
+        r"Epoch ?(?:\(train\))?\s+\[(?P<epoch>\d+)\]\[\s*(?P<step>\d+)/\d+\].{0,300}?"
+        r"\btime: (?P<time>\d+\.\d+).{0,99}?\bdata_time: (?P<wait>\d+\.\d+)"
+    ),
+    {"n_gpus": re.compile(r"\bGPU number: (\d{1,4})\b")},
+    note="batch and CNN are in the configuration of the training",
+)
+HOROVOD = StepLog(
+    "Horovod's synthetic benchmark",
+    re.compile(r"^Iter #(?P<step>\d+): (?P<rate>\d+\.\d+) img/sec per ", re.MULTILINE),
+    {
+        "cnn": re.compile(r"^Model: (\S{1,80})", re.MULTILINE),
+        "batch_per_gpu": re.compile(r"^Batch size: (\d{1,6})", re.MULTILINE),
+        "n_gpus": re.compile(r"^Number of \w+: (\d{1,5})", re.MULTILINE),
+    },
+    images="batch_per_gpu",
+    framework="",
+)
+TF_CNN_BENCHMARKS = StepLog(
+    "tf_cnn_benchmarks",
+    re.compile(r"^(?P<step>\d+)\s+images/sec: (?P<rate>\d+\.\d+) \+/-", re.MULTILINE),
+    {
+        "cnn": re.compile(r"^Model:\s+(\S{1,80})", re.MULTILINE),
+        "global_batch": re.compile(r"^Batch size:\s+(\d{1,6}) global", re.MULTILINE),
+        "n_gpus": re.compile(r"^Devices:\s+\['/(?:device:)?(GPU|gpu):0'\]", re.MULTILINE),
+    },
+    {"GPU": "1", "gpu": "1"},
+    note="each line has the mean of all steps before it",
+    images="global_batch",
+    framework="TensorFlow",
+)
 KERAS = re.compile(r"\A(?=[\s\S]*?\d(?:ms|us|µs|s)/step)[\s\S]*?^Epoch \d+/\d+[ \t]*$", re.MULTILINE)
 _EPOCH = re.compile(r"^Epoch (\d+)/\d+\s*$")
 _BAR = re.compile(r"^(\d+)/\1 .{0,300}? (\d+(?:\.\d+)?)(ms|us|µs|s)/step")
@@ -179,13 +229,30 @@ def read_ultralytics(text: str) -> TrainingLog:
     if "time" not in (rows.fieldnames or ()):
         raise no_times(program, "this version of it has no column time")
     lasted = [end - before for before, end in pairwise([0.0, *(float(row["time"]) for row in rows)])]
-    if len(lasted) < 2 or min(lasted) <= 0.0:
-        raise InputError(f"expected seconds since the start that increase, as {program} has, got others")
     said = " and ".join(f"{seconds:.1f} s" for seconds in lasted[:3])
     note = f"time is the seconds since the start: the first epochs took {said}, with the validation"
-    # The first holds the start-up; the batch makes steps of the others.
-    row = {"harness": program, "Epoch time (s)": float(np.median(lasted[1:]))}
-    return TrainingLog(row, (f"log of {program}", note))
+    return log_of_epochs(program, {}, lasted, note)
+
+
+MLLOG = re.compile(r"^(?:\d+: ?)?:::MLLOG \{", re.MULTILINE)
+_OF_MLLOG = {"global_batch_size": "global_batch", "train_samples": "images_per_epoch"}
+
+
+def read_mllog(text: str) -> TrainingLog:
+    """Return the training in an MLPerf log by its epochs, or by the blocks of epochs between evaluations."""
+    program, facts, lasted = "MLPerf's mllog", dict[str, object](n_gpus=None), list[float]()
+    started, kind, epochs = 0.0, "", 1.0
+    for line in text.splitlines():
+        event = json_of(line.partition(":::MLLOG ")[2], program) if MLLOG.match(line) else {}
+        key = str(event.get("key"))
+        if name := _OF_MLLOG.get(key):
+            facts[name] = one_of(name, filter(None, [facts.get(name), event["value"]]))
+        elif key in ("epoch_start", "block_start"):
+            started, kind = event["time_ms"] / 1e3, key.removesuffix("start")
+            epochs = float((event.get("metadata") or {}).get("epoch_count") or 1)
+        elif kind and key == f"{kind}stop":
+            lasted.append((event["time_ms"] / 1e3 - started) / epochs)
+    return log_of_epochs(program, facts, lasted)
 
 
 DLLOGGER = re.compile(r'^(?:DLLL )?\{"timestamp".{0,300}"type": ?"LOG"', re.MULTILINE)

@@ -1,6 +1,6 @@
 """A training log as one row of a table: what it states of the run, and the median time of a steady step."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -74,6 +74,19 @@ def log_of_times(
         is_left_out = wait > _LEAST_WAIT * float(np.median(seconds))
         said.append(f"waits for data {1e3 * wait:.4g} ms, {'left out' if is_left_out else 'inside'}")
     return TrainingLog(row, (f"log of {program}", *said, *notes))
+
+
+def log_of_epochs(program: str, facts: Facts, lasted: Sequence[float], *notes: str) -> TrainingLog:
+    """Return a log by the seconds of epochs: the median of those after the first, which holds the start-up.
+
+    Raises InputError for fewer than two, and for an end before its beginning.
+    """
+    if len(lasted) < 2 or min(lasted) <= 0.0:
+        raise InputError(
+            f"expected at least two epochs, one after the other, in a log of {program}, got others"
+        )
+    row = {**facts, "harness": program, "Epoch time (s)": float(np.median(lasted[1:]))}
+    return TrainingLog(row, (f"log of {program}", *notes))
 
 
 def one_of(what: str, values: Iterable[object]) -> str:

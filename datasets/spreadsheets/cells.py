@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -286,8 +287,10 @@ class Converter:
         )
         same = self.rows.cells[kind].map(str) == text
         self.dialogue.fault(f"{_NAMES[kind]} {shown(text)}{said}", same, options, "names")
-        is_named = bool(candidates) and kind in ("gpu", "cnn")
-        return self.dialogue.names.find(kind, candidates[0]) if is_named else (None, None)
+        with suppress(TrainlawError):
+            if candidates and kind not in _SCOPES:
+                return self.dialogue.names.find(kind, candidates[0])
+        return None, None
 
 
 def counted(numbers: Mapping[str, pd.Series], own: pd.Series, dialogue: Dialogue) -> dict[str, pd.Series]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
+from itertools import combinations
 
 import pandas as pd
 from trainlaw.datasets.files.numbers import is_number
@@ -19,13 +19,12 @@ from trainlaw.datasets.spreadsheets.headings import (
     Meaning,
     bound_of,
     read_heading,
-    without_unit,
 )
 from trainlaw.datasets.spreadsheets.layout import RUNS, SheetTable, is_measured
+from trainlaw.datasets.spreadsheets.names import NUMBERS, ONE_OF_SEVERAL, SAYINGS, SURE
 from trainlaw.datasets.spreadsheets.units import TimeUnit, quantity
 from trainlaw.datasets.spreadsheets.values import (
     NO,
-    SPELLINGS,
     YES,
     is_unmeasured,
     plain_text,
@@ -33,32 +32,20 @@ from trainlaw.datasets.spreadsheets.values import (
     size_px,
 )
 from trainlaw.datasets.spreadsheets.words import asked_words, groups
-from trainlaw.formulas.errors import check_name, shown
+from trainlaw.formulas.errors import InputError, check_name, shown
 
 #: Columns of yes and no that --column takes.
 FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.startswith(FLAG))
 #: Names that --column and --set take.
 COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") if own != IGNORED))))
-#: What --columns-are takes: what the headings of columns of times name.
-PIVOTS = (
-    *("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation", "framework"),
-    *("input_size_px", "step"),
-)
 #: Holds the unit that the heading states for the time of a row, None without one.
 STATED_UNIT = "unit of the heading"
-_COUNTED: Mapping[str, re.Pattern[str]] = {
-    "batch": re.compile(r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.I),
-    "n_gpus": re.compile(r"(\d{1,4})\s*[x\u00d7]?\s*(?:gpus?)?", re.IGNORECASE),
-    "input_size_px": re.compile(r"(\d{2,4})\s*(?:px|pixels?|p|[x\u00d7]\s*\d{2,4})?", re.IGNORECASE),
-    "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
-}
-_WORDS = {
-    "framework": frozenset(groups("phrase")["framework"]),
-    **{name: frozenset(SPELLINGS[name]) for name in ("layout", "compilation")},
-}
+_FRAMEWORKS, _FILLERS = frozenset(groups("phrase")["framework"]), frozenset(groups("part")["filler"])
+_BATCH = re.compile(r"\b(?:bs|batch)", re.IGNORECASE)
 # Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
 _MOST_COUNT = 1024
 _OF_HEADINGS = "headings of columns"
+_NAME = re.compile(r"[A-Za-z]\s?\d")
 _MARK = re.compile(r"[*\u2020\u2021\u00a7\u00b9\u00b2\u00b3]\s")
 #: Sides of the images of data sets, in px.
 _SIZES = {"cifar": 32.0, "svhn": 32.0, "mnist": 28.0, "tiny": 64.0}
@@ -119,8 +106,8 @@ def check_named(tables: Sequence[SheetTable], dialogue: Dialogue) -> None:
     lines = ["sheet", *(f"row {number}" for table in tables for number, _ in table.lines)]
     pivots = (*answers.columns_are, *filter(None, (answers.sheets_are,)))
     for names, known in (
-        (pivots, (*PIVOTS, RUNS)),
-        (answers.columns, (*COLUMN_NAMES, *FLAGS, IGNORED)),
+        (pivots, (*SAYINGS, RUNS)),
+        (",".join(answers.columns).split(",") if answers.columns else (), (*COLUMN_NAMES, *FLAGS, IGNORED)),
         ((*answers.columns.values(), *(name for name, _ in answers.only)), headings),
         (answers.ignored, [*headings, *lines, "hidden"]),
     ):
@@ -130,6 +117,7 @@ def check_named(tables: Sequence[SheetTable], dialogue: Dialogue) -> None:
 
 def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     """Return the runs of a table, one row per measured cell; ask about what is not understood."""
+    table = _split_cells(table, dialogue)
     answers = dialogue.answers
     values = _value_columns(table, answers.columns_are, dialogue)
     if answers.columns_are and not values:
@@ -154,61 +142,64 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     return _melted(_filled(table, keys, values, dialogue), keys, values)
 
 
+def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
+    """Return a table with a column for each of ours that one of theirs holds, as "RTX 3090, fp16" does."""
+    cells, parts = table.cells, dict(zip(map(str, table.cells), table.parts, strict=True))
+    told = {ours: heading for ours, heading in dialogue.answers.columns.items() if "," in ours}
+    for ours, heading in (told | _asked_parts(table, dialogue)).items():
+        kinds, said = ours.split(","), dict[object, dict[str, str]]()
+        if twice := {*kinds} & {*map(str, cells)} - {heading}:
+            raise InputError(
+                f"--column {ours}: {heading} and {twice.pop()} are the same column; leave one out"
+            )
+        for text in cells[heading].dropna().unique():
+            found, rest = dialogue.names.sayings([str(text)], kinds, ONE_OF_SEVERAL)
+            said[text] = {kinds[0]: str(text)} if rest or not found else found
+        own = {kind: [said.get(cell, {}).get(kind) for cell in cells[heading]] for kind in kinds}
+        cells = cells.drop(columns=heading).assign(**own)
+        parts = {**parts, **{kind: (kind,) for kind in kinds}}
+    return replace(table, cells=cells, parts=tuple(parts[str(own)] for own in cells))
+
+
+def _asked_parts(table: SheetTable, dialogue: Dialogue) -> dict[str, str]:
+    """Ask whether columns of names hold a precision or batch, too, where no other column says it."""
+    targets = {heading: read_heading(heading).target for heading in map(str, table.cells)}
+    targets |= {heading: ours for ours, heading in dialogue.answers.columns.items()}
+    have = _have([*targets.values(), *dialogue.answers.columns_are], dialogue)
+    have |= {"batch"} if have & set(BATCHES) else set()
+    open_kinds = tuple(kind for kind in ("batch", "precision") if kind not in have)
+    for heading, target in targets.items():
+        for text in table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ():
+            plain = str(text)
+            if dialogue.names.is_name(target, plain, SURE):
+                continue
+            kinds = [kind for kind in open_kinds if dialogue.names.sayings([plain], (target, kind), SURE)[0]]
+            kinds = [kind for kind in kinds if kind != "batch" or _BATCH.search(plain)]
+            if kinds:
+                ours, what = ",".join((target, *kinds)), " and ".join(f"a {kind}" for kind in kinds)
+                question = f"{heading} says {what}, too ({shown(plain)}): is it read so?"
+                dialogue.ask("columns", question, choices("--column", [heading], f"{ours}="))
+                return {ours: heading}
+    return {}
+
+
 def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[SheetColumn]:
     """Return the columns whose headings say each kind and nothing else but a measure."""
     found: dict[tuple[str, ...], SheetColumn] = {}
+    taken = {*dialogue.answers.ignored, *dialogue.answers.columns.values()}
     plain = (TIME, RATE, *kinds, *(BATCHES if "batch" in kinds else ()))
     for heading, parts in zip(map(str, table.cells), table.parts, strict=True):
-        is_taken = heading in (*dialogue.answers.ignored, *dialogue.answers.columns.values())
-        said, rest = ({}, "") if is_taken else _split(parts, kinds, dialogue)
-        meaning = read_heading(rest)
-        if said and (not rest or meaning.target in plain) and any(map(is_measured, table.cells[heading])):
-            # Of a time and a throughput of the same runs, the first is read.
-            value = SheetColumn(heading, meaning.target, meaning.unit, said)
-            found.setdefault(tuple(said.values()), value)
-    return list(found.values())
-
-
-def _split(parts: Sequence[str], kinds: Sequence[str], dialogue: Dialogue) -> tuple[dict[str, str], str]:
-    """Return what the lines or words of a heading say of each kind, {} where they do not, and the rest."""
-    said, rest = dict[str, str](), list(parts)
-    # What names GPUs and CNNs is all that is left.
-    left = sorted(kinds, key=lambda own: own in ("gpu", "cnn"))
-    while left:
-        for kind, place in product(left, range(len(rest))):
-            if found := _taken(kind, rest[place], dialogue):
-                said[kind], rest[place] = found
-                left.remove(kind)
+        if heading in taken or not any(map(is_measured, table.cells[heading])):
+            continue
+        for least in (SURE, ONE_OF_SEVERAL):
+            said, rest = dialogue.names.sayings(parts, kinds, least)
+            meaning = read_heading(rest)
+            if said and (meaning.target in plain or _FILLERS.issuperset(rest.lower().split())):
+                # Of a time and a throughput of the same runs, the first is read.
+                value = SheetColumn(heading, meaning.target, meaning.unit, said)
+                found.setdefault(tuple(said.values()), value)
                 break
-        else:
-            return {}, ""
-    return {kind: said[kind] for kind in kinds}, " ".join(filter(None, rest))
-
-
-def _taken(kind: str, text: str, dialogue: Dialogue) -> tuple[str, str] | None:
-    """Return what the longest words of a text at its beginning or end say of a kind, and the others."""
-    if text and (kind, text) in dialogue.answers.values:
-        return text, ""
-    if said := _said(kind, text.strip(), dialogue):
-        return said, ""
-    words = re.sub(r"[()\[\],;]", " ", text).split()
-    for length in range(len(words) - 1, 0, -1):
-        for own, rest in ((words[:length], words[length:]), (words[-length:], words[:-length])):
-            if said := _said(kind, " ".join(own), dialogue):
-                return said, " ".join(rest)
-    return None
-
-
-def _said(kind: str, text: str, dialogue: Dialogue) -> str:
-    """Return what a text says of a kind: the number in "bs 64", else the text; "" for nothing."""
-    if kind in _COUNTED:
-        match = _COUNTED[kind].fullmatch(text)
-        return match[1] if match else ""
-    if kind in _WORDS:
-        return text if text.lower() in _WORDS[kind] else ""
-    precision, is_whole = precision_of(text)
-    is_named = is_whole if kind == "precision" else not precision and dialogue.names.is_name(kind, text)
-    return text if is_named and without_unit(text)[1] is None else ""
+    return list(found.values())
 
 
 def _meanings(table: SheetTable, taken: set[str], dialogue: Dialogue) -> dict[str, Meaning]:
@@ -282,12 +273,14 @@ def _shapes(
 ) -> dict[str, list[SheetColumn]]:
     """Return the columns of times that most headings may be of, by what they name: "cnn,precision"."""
     shapes = dict[str, list[SheetColumn]]()
-    for kinds in (*((kind,) for kind in PIVOTS), *combinations(PIVOTS, 2)):
+    for kinds in (*((kind,) for kind in SAYINGS), *combinations(SAYINGS, 2)):
         if not dialogue.answers.columns_are and keys.keys().isdisjoint(kinds):
             columns = _value_columns(table, kinds, dialogue)
             shapes[",".join(kinds)] = [own for own in columns if _may_be_times(found.get(own.heading))]
     most = max(map(len, shapes.values()), default=0)
-    return {kinds: own for kinds, own in shapes.items() if len(own) == most > 0}
+    likely = {kinds: own for kinds, own in shapes.items() if len(own) == most > 0}
+    # Any number may be that of a step.
+    return {kinds: own for kinds, own in likely.items() if "step" not in kinds} or likely
 
 
 def _likely_times(
@@ -302,7 +295,7 @@ def _likely_times(
     text += f", or several may be: {', '.join(numeric)[:120]}" if numeric else ""
     text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
     options = choices("--columns-are", likely) or choices("--column", numeric, "time_s=")
-    dialogue.ask("columns", f"{text} --columns-are ({', '.join(PIVOTS)})", options)
+    dialogue.ask("columns", f"{text} --columns-are ({', '.join(SAYINGS)})", options)
     alone = [SheetColumn(own, found[own].target or TIME, found[own].unit) for own in numeric[:1]]
     return next(iter(likely.values()), alone)
 
@@ -402,11 +395,11 @@ def _ask_left(
         advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
         ours = _names_of(kinds, texts, have, dialogue)
         assumed |= {name: heading for name in ours[:1] if len(ours) == 1}
-        # A GPU whose name is not known, next to others that are.
-        is_gpu = known.get("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
-        unknown = choices("--value", [CHOICE] if is_gpu else (), f"gpu:{heading}=")
-        named = choices("--column", [f"{name}={heading}" for name in ours])
-        dialogue.ask("columns", f"{heading} {said}: {advice}", (*unknown, *named, *ignore, *only))
+        # A GPU or CNN whose name is not known, next to others that are.
+        named = [name for name in ("gpu", "cnn") if known.get(name) == _OF_HEADINGS and _NAME.search(heading)]
+        unknown = choices("--value", [f"{name}:{heading}={CHOICE}" for name in named])
+        offered = choices("--column", [f"{name}={heading}" for name in ours])
+        dialogue.ask("columns", f"{heading} {said}: {advice}", (*unknown, *offered, *ignore, *only))
     if plain:
         dialogue.notes.append(f"not read: {', '.join(plain)}")
     return assumed
@@ -418,10 +411,10 @@ def _names_of(
     """Return which of our columns one that is not known may be: one, or one of several switches."""
     words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
     ours = {
-        **{kind: kind not in _COUNTED or all(map(is_measured, texts)) for kind in kinds},
+        **{kind: kind not in NUMBERS or all(map(is_measured, texts)) for kind in kinds},
         "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
         "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
-        "framework": not words.isdisjoint(_WORDS["framework"]),
+        "framework": not words.isdisjoint(_FRAMEWORKS),
     }
     if own := next(
         (name for name, holds in ours.items() if holds and name in COLUMN_NAMES and name not in have), ""

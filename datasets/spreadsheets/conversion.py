@@ -37,7 +37,15 @@ from trainlaw.datasets.spreadsheets.columns import (
     check_named,
     table_rows,
 )
-from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, SCHEMA, TIME, without_unit
+from trainlaw.datasets.spreadsheets.headings import (
+    BATCHES,
+    FLAG,
+    OTHER_TIME,
+    SCHEMA,
+    TIME,
+    read_heading,
+    without_unit,
+)
 from trainlaw.datasets.spreadsheets.layout import SheetTable, table_of_log, tables_of
 from trainlaw.datasets.spreadsheets.names import Names
 from trainlaw.datasets.spreadsheets.units import TimeUnit, parse_unit, unit_choices
@@ -111,7 +119,8 @@ def read_spreadsheet(
     Raises InputError for a file that is neither, and for answers that do not fit it.
     """
     own, place, catalog = tuple(cnns), Path(path), gpus or built_in_gpus()
-    dialogue = Dialogue(answers or SheetAnswers(), Names(catalog, {facts.cnn for facts in own}))
+    said = answers or SheetAnswers()
+    dialogue = Dialogue(said, Names(catalog, {facts.cnn for facts in own}, said.values))
     log = read_log(place)
     tables = [table_of_log(log, dialogue)] if log else tables_of(read_grids(place), dialogue, place)
     check_named(tables, dialogue)
@@ -307,9 +316,11 @@ def _with_units(
         f"{heading}: the total of an epoch or run: give its steps by --set iterations=N, or the images of an"
     )
     text += " epoch by --set images_per_epoch=N (of several epochs, also --set epochs=N)"
-    of_one = (("--column", f"time_s={heading}"),)  # the total of the phases of an iteration
-    options = (*choices("--set", [CHOICE], "images_per_epoch="), *of_one)
-    fault(text, of_epochs & times["iterations"].isna(), options, "question")
+    of_one = ("--column", f"time_s={heading}")  # the total of the phases of an iteration
+    has_phases = any(read_heading(str(own)).target == OTHER_TIME for table in tables for own in table.cells)
+    options = choices("--set", [CHOICE], "images_per_epoch=")
+    options = (of_one, *options) if has_phases else (*options, of_one)
+    fault(text, of_epochs & times["iterations"].isna() & frame["n_gpus"].notna(), options, "question")
     if "epochs" in frame and not converter.dialogue.answers.unit:
         text = f"{heading}: is it the time of one iteration, or the total of all epochs?"
         of_all = ("--unit", "s/epoch", "--set", f"images_per_epoch={CHOICE}")
@@ -329,7 +340,9 @@ def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
             continue
         pairs = dict.fromkeys(zip(rows.cells[name].to_numpy(), frame[target].to_numpy(), strict=True))
         texts = dict.fromkeys((str(own), str(value)) for own, value in pairs)
-        changed = [f"{text} = {value}" for text, value in texts if value not in (text, "unknown", "None")]
+        changed = [
+            f"{text} = {value}" for text, value in texts if value not in (text, "unknown", "None", "nan")
+        ]
         more = f" and {len(changed) - _MOST_READINGS} more" if len(changed) > _MOST_READINGS else ""
         if changed:
             yield f"{rows.heading(name)} read as: {'; '.join(changed[:_MOST_READINGS])}{more}"

@@ -180,8 +180,12 @@ def _target(cell: object) -> str:
 
 def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: Dialogue) -> SheetTable | None:
     """Return the table of these rows, whose header is the one near the top with the most known headings."""
-    scores = [_known(row, dialogue) for _, row in rows[:_MOST_ABOVE]]
-    if not max(scores):
+    named = {"gpu", "cnn"} & {*(dialogue.answers.columns_are or ("gpu", "cnn"))}
+    for kinds in (named, {"batch"}):
+        scores = [_known(row, kinds, dialogue) for _, row in rows[:_MOST_ABOVE]]
+        if max(scores):
+            break
+    else:
         return None
     start = end = scores.index(max(scores))
     while end + 2 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(*rows[end : end + 3]):
@@ -221,13 +225,13 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
     return SheetTable(sheet, cells, parts, places, rows[start][0], lines, hidden, grid.separator)
 
 
-def _known(row: _Cells, dialogue: Dialogue) -> int:
+def _known(row: _Cells, kinds: Iterable[str], dialogue: Dialogue) -> int:
     """Return how many cells of a row are known headings, or name what the columns of times are of."""
     filled = [cell for cell in row if cell is not None]
     texts = [str(cell) for cell in filled if _is_text(cell)]
-    own, kinds = dialogue.answers.columns.values(), dialogue.answers.columns_are or ("gpu", "cnn")
+    own = dialogue.answers.columns.values()
     known = [target for text in texts if (target := "own" if text in own else _target(text))]
-    named = sum(any(dialogue.names.is_name(kind, text) for kind in kinds) for text in texts[:9])
+    named = sum(any(dialogue.names.says(kind, text) for kind in kinds) for text in texts[:9])
     # A row of results has names, too.
     is_header = any(target != IGNORED for target in known) or len(texts) == len(filled)
     return len(known) + named if is_header else 0
