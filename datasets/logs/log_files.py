@@ -28,6 +28,7 @@ _LOGS: tuple[tuple[re.Pattern[str], Callable[[str], TrainingLog]], ...] = (
     (programs.ULTRALYTICS, programs.read_ultralytics),
     (programs.METRICS, programs.read_metrics),
     (programs.KERAS, programs.read_keras),
+    (programs.PROGRESS_BAR, programs.refuse_progress_bar),
 )
 _NO_TEXT = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".gz", ".numbers", ".pdf")
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")

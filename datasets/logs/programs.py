@@ -234,6 +234,14 @@ def read_ultralytics(text: str) -> TrainingLog:
     return log_of_epochs(program, {}, lasted, note)
 
 
+PROGRESS_BAR = re.compile(r"\d/\d+ \[[\d:]+<[\d:?]+, +[\d.?]+ ?(?:it/s|s/it|batch/s|s/batch)")
+
+
+def refuse_progress_bar(text: str) -> TrainingLog:
+    """Raise InputError: a bar has the mean of all steps, the start-up and waits for data inside."""
+    raise no_times("a progress bar", "it has the mean since the start; write seconds of steps into a table")
+
+
 MLLOG = re.compile(r"^(?:\d+: ?)?:::MLLOG \{", re.MULTILINE)
 _OF_MLLOG = {"global_batch_size": "global_batch", "train_samples": "images_per_epoch"}
 

@@ -81,9 +81,10 @@ class Issue:
         same = [option for option in self.options if option[0] == self.options[0][0]]
         if len(same) < 2 or any(len(option) != 2 for option in same):
             return self.options[0] if self.options else ()
-        name, mark, _ = same[0][1].partition("=")
-        of_one = mark and all(option[1].startswith(f"{name}=") for option in same)
-        return same[0][0], f"{name}={CHOICE}" if of_one else CHOICE
+        # A text of the file may have an equals sign, which ours has not.
+        parted = [text.rpartition("=") if name == "--value" else text.partition("=") for name, text in same]
+        ours = {f"{before}{mark}" for before, mark, _ in parted}
+        return same[0][0], f"{ours.pop() if len(ours) == 1 else ''}{CHOICE}"
 
 
 def choices(option: str, values: Iterable[str], prefix: str = "") -> Options:

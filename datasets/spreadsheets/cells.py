@@ -26,7 +26,7 @@ from trainlaw.datasets.spreadsheets.values import (
     size_px,
     yes_or_no,
 )
-from trainlaw.datasets.spreadsheets.words import groups
+from trainlaw.datasets.spreadsheets.words import asked_words, groups
 from trainlaw.formulas.errors import InputError, TrainlawError, shown
 
 #: Columns of the epoch or run that a time is for.
@@ -278,6 +278,8 @@ class Converter:
             likely = [name for name, words in _LINKS.items() if words.search(text)]
             known = [own for own in links().values() if own.scope == _SCOPES[kind]]
             candidates, reason = [own.link for own in known if not likely or own.kind in likely], ""
+        if "mode" in asked_words(text):
+            candidates, reason = (), "no training"
         reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
         said = f": {reason}" if reason and candidates else " is not known"
         if not candidates and kind in ("gpu", "cnn"):

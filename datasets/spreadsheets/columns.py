@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pandas as pd
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Dialogue, choices
+from trainlaw.datasets.spreadsheets.answers import CHOICE, SKIP, Dialogue, choices
 from trainlaw.datasets.spreadsheets.headings import (
     BATCHES,
     FLAG,
@@ -42,13 +42,13 @@ COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") 
 STATED_UNIT = "unit of the heading"
 _FRAMEWORKS, _FILLERS = frozenset(groups("phrase")["framework"]), frozenset(groups("part")["filler"])
 _BATCH = re.compile(r"\b(?:bs|batch)", re.IGNORECASE)
-# Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
-_MOST_COUNT = 1024
+_MOST_COUNT = 1024  # larger whole numbers are memory or parameters
 _OF_HEADINGS = "headings of columns"
 _NAME = re.compile(r"[A-Za-z]\s?\d")
 _MARK = re.compile(r"[*\u2020\u2021\u00a7\u00b9\u00b2\u00b3]\s")
 #: Sides of the images of data sets, in px.
 _SIZES = {"cifar": 32.0, "svhn": 32.0, "mnist": 28.0, "tiny": 64.0}
+_CALLED = {"gpu": "GPU", "cnn": "CNN"}
 _SAMPLE = 60  # different texts of a column that are looked at
 #: What a word that is asked about may mean.
 _SAID = {
@@ -69,7 +69,7 @@ _OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width
 
 
 @dataclass(frozen=True)
-class SheetColumn:
+class FileColumn:
     """A column of the file that is read.
 
     target : our name of it, or the measure. said : what its heading says of each time, by our column. first :
@@ -92,7 +92,7 @@ class SheetRows:
     """
 
     cells: pd.DataFrame
-    columns: Mapping[str, SheetColumn]
+    columns: Mapping[str, FileColumn]
     is_rate: bool | None = None
 
     def heading(self, name: str) -> str:
@@ -131,7 +131,7 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         shapes = _shapes(table, found, keys, dialogue)
         heading = "" if any(len(own) > 1 for own in shapes.values()) else heading
     if heading:
-        values = [SheetColumn(heading, found[heading].target, found[heading].unit)]
+        values = [FileColumn(heading, found[heading].target, found[heading].unit)]
     values = values or _likely_times(table, found, keys, dialogue)
     taken = {own.heading for own in values}
     keys = {name: own for name, own in keys.items() if name == TIME or own not in taken}
@@ -145,8 +145,8 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
 def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     """Return a table with a column for each of ours that one of theirs holds, as "RTX 3090, fp16" does."""
     cells, parts = table.cells, dict(zip(map(str, table.cells), table.parts, strict=True))
-    told = {ours: heading for ours, heading in dialogue.answers.columns.items() if "," in ours}
-    for ours, heading in (told | _asked_parts(table, dialogue)).items():
+    several = {ours: heading for ours, heading in dialogue.answers.columns.items() if "," in ours}
+    for ours, heading in (several | _asked_parts(table, dialogue)).items():
         kinds, said = ours.split(","), dict[object, dict[str, str]]()
         if twice := {*kinds} & {*map(str, cells)} - {heading}:
             raise InputError(
@@ -154,38 +154,44 @@ def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
             )
         for text in cells[heading].dropna().unique():
             found, rest = dialogue.names.sayings([str(text)], kinds, ONE_OF_SEVERAL)
-            said[text] = {kinds[0]: str(text)} if rest or not found else found
-        own = {kind: [said.get(cell, {}).get(kind) for cell in cells[heading]] for kind in kinds}
-        cells = cells.drop(columns=heading).assign(**own)
-        parts = {**parts, **{kind: (kind,) for kind in kinds}}
+            is_whole = found and _FILLERS.issuperset(rest.lower().split())
+            said[text] = found if is_whole else {kinds[0]: str(text)}
+        texts, cells = cells[heading], cells.drop(columns=heading)
+        for kind in kinds:
+            cells[kind] = [said.get(text, {}).get(kind) for text in texts]
+            parts[kind] = (kind,)
     return replace(table, cells=cells, parts=tuple(parts[str(own)] for own in cells))
 
 
 def _asked_parts(table: SheetTable, dialogue: Dialogue) -> dict[str, str]:
-    """Ask whether columns of names hold a precision or batch, too, where no other column says it."""
+    """Ask whether a column of names says more, such as a precision, that no other column says."""
     targets = {heading: read_heading(heading).target for heading in map(str, table.cells)}
     targets |= {heading: ours for ours, heading in dialogue.answers.columns.items()}
     have = _have([*targets.values(), *dialogue.answers.columns_are], dialogue)
     have |= {"batch"} if have & set(BATCHES) else set()
-    open_kinds = tuple(kind for kind in ("batch", "precision") if kind not in have)
+    open_kinds = [kind for kind in ("gpu", "cnn", "batch", "precision") if kind not in have]
     for heading, target in targets.items():
         for text in table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ():
             plain = str(text)
             if dialogue.names.is_name(target, plain, SURE):
                 continue
-            kinds = [kind for kind in open_kinds if dialogue.names.sayings([plain], (target, kind), SURE)[0]]
-            kinds = [kind for kind in kinds if kind != "batch" or _BATCH.search(plain)]
+            kinds = list[str]()
+            # What is in the middle of a text is at an end once the others are taken.
+            for kind in (*open_kinds, *open_kinds):
+                is_said = dialogue.names.sayings([plain], (target, *kinds, kind), SURE)[0]
+                if is_said and kind not in kinds and (kind != "batch" or _BATCH.search(plain)):
+                    kinds.append(kind)
             if kinds:
-                ours, what = ",".join((target, *kinds)), " and ".join(f"a {kind}" for kind in kinds)
-                question = f"{heading} says {what}, too ({shown(plain)}): is it read so?"
+                ours, what = ",".join((target, *kinds)), ", ".join(_CALLED.get(kind, kind) for kind in kinds)
+                question = f"{heading} says more, {what} ({shown(plain)}): is it read so?"
                 dialogue.ask("columns", question, choices("--column", [heading], f"{ours}="))
                 return {ours: heading}
     return {}
 
 
-def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[SheetColumn]:
+def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[FileColumn]:
     """Return the columns whose headings say each kind and nothing else but a measure."""
-    found: dict[tuple[str, ...], SheetColumn] = {}
+    found: dict[tuple[str, ...], FileColumn] = {}
     taken = {*dialogue.answers.ignored, *dialogue.answers.columns.values()}
     plain = (TIME, RATE, *kinds, *(BATCHES if "batch" in kinds else ()))
     for heading, parts in zip(map(str, table.cells), table.parts, strict=True):
@@ -196,7 +202,7 @@ def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) 
             meaning = read_heading(rest)
             if said and (meaning.target in plain or _FILLERS.issuperset(rest.lower().split())):
                 # Of a time and a throughput of the same runs, the first is read.
-                value = SheetColumn(heading, meaning.target, meaning.unit, said)
+                value = FileColumn(heading, meaning.target, meaning.unit, said)
                 found.setdefault(tuple(said.values()), value)
                 break
     return list(found.values())
@@ -240,11 +246,15 @@ def _above_cells(meaning: Meaning, cells: pd.Series, dialogue: Dialogue) -> Mean
 def _chosen(
     table: SheetTable, found: Mapping[str, Meaning], has_times: bool, dialogue: Dialogue
 ) -> dict[str, str]:
-    """Return the heading of each of our columns; ask where several are as likely, or none is the time."""
+    """Return the heading of each of our columns; ask where several are as likely, or none is the time.
+
+    What the user gives for all rows fills the empty cells of a column, or replaces it.
+    """
     named, candidates = dialogue.answers.columns.values(), dict[str, list[str]]()
     for heading, meaning in found.items():
         target = TIME if meaning.target == RATE else meaning.target
-        is_free = heading in named or target not in dialogue.answers.constants
+        is_partly = table.cells[heading].isna().any() and table.cells[heading].notna().any()
+        is_free = heading in named or is_partly or target not in dialogue.answers.constants
         if target not in ("", IGNORED, OTHER_TIME) and is_free and not (has_times and target == TIME):
             candidates.setdefault(target, []).append(heading)
 
@@ -270,9 +280,9 @@ def _chosen(
 
 def _shapes(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
-) -> dict[str, list[SheetColumn]]:
+) -> dict[str, list[FileColumn]]:
     """Return the columns of times that most headings may be of, by what they name: "cnn,precision"."""
-    shapes = dict[str, list[SheetColumn]]()
+    shapes = dict[str, list[FileColumn]]()
     for kinds in (*((kind,) for kind in SAYINGS), *combinations(SAYINGS, 2)):
         if not dialogue.answers.columns_are and keys.keys().isdisjoint(kinds):
             columns = _value_columns(table, kinds, dialogue)
@@ -285,18 +295,21 @@ def _shapes(
 
 def _likely_times(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
-) -> list[SheetColumn]:
+) -> list[FileColumn]:
     """Ask which columns are the times; return those of the likely answer, under which all else is asked."""
     measured = {own for own in found if any(map(is_measured, table.cells[own]))}
     numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
-    numeric = numeric or [own for own in found if not found[own].target and own in measured]
+    unknown = [own for own in found if not found[own].target and own in measured]
+    counts = [own for own in unknown if _is_count(map(plain_text, table.cells[own].dropna()))]
+    numeric = numeric or [own for own in unknown if found[own].unit or own not in counts]
+    numeric = numeric or [own for own in measured if found[own].target == IGNORED and found[own].unit]
     likely = _shapes(table, found, keys, dialogue)
     text = "no column is a time or throughput of training iterations"
     text += f", or several may be: {', '.join(numeric)[:120]}" if numeric else ""
     text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
     options = choices("--columns-are", likely) or choices("--column", numeric, "time_s=")
     dialogue.ask("columns", f"{text} --columns-are ({', '.join(SAYINGS)})", options)
-    alone = [SheetColumn(own, found[own].target or TIME, found[own].unit) for own in numeric[:1]]
+    alone = [FileColumn(own, found[own].target or TIME, found[own].unit) for own in numeric[:1]]
     return next(iter(likely.values()), alone)
 
 
@@ -321,7 +334,7 @@ def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dial
 
 
 def _filled(
-    table: SheetTable, keys: Mapping[str, str], values: Sequence[SheetColumn], dialogue: Dialogue
+    table: SheetTable, keys: Mapping[str, str], values: Sequence[FileColumn], dialogue: Dialogue
 ) -> SheetTable:
     """Return a table with the GPU and CNN of the row above in empty cells; ask unless the user says so."""
     cells = table.cells
@@ -332,6 +345,8 @@ def _filled(
         filled = cells[keys[name]].ffill()
         times = cells[[own.heading for own in values]]
         measured = (times.map(is_measured) & ~times.map(is_unmeasured)).any(axis=1)
+        skipped = [text for (_, text), value in dialogue.answers.values.items() if value == SKIP]
+        measured &= ~cells[[*keys.values()]].map(str).isin(skipped).any(axis=1)
         if not dialogue.answers.fill_down:
             text = f"{keys[name]}: empty cells below filled ones: does the cell above hold?"
             dialogue.fault(text, empty & filled.notna() & measured, (("--fill-down",),), "question")
@@ -339,10 +354,10 @@ def _filled(
     return replace(table, cells=cells)
 
 
-def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[SheetColumn]) -> SheetRows:
+def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[FileColumn]) -> SheetRows:
     """Return a row for each cell of the columns of times, with what their headings say."""
     own = table.cells[list(keys.values())].set_axis(list(keys), axis=1).drop(columns=TIME, errors="ignore")
-    columns = {name: SheetColumn(heading, name) for name, heading in keys.items()}
+    columns = {name: FileColumn(heading, name) for name, heading in keys.items()}
     if not values:
         return SheetRows(own.assign(**{TIME: None, STATED_UNIT: None}), columns)
     parts = []
@@ -352,9 +367,9 @@ def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[SheetCo
     cells = pd.concat(parts).drop(columns="step", errors="ignore")
     if values[0].said:
         cells = cells[cells[TIME].notna()].sort_index(kind="stable")
-    columns |= {kind: SheetColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
+    columns |= {kind: FileColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
     heading = values[0].heading if len(values) == 1 else f"{len(values)} columns"
-    columns[TIME] = SheetColumn(heading, TIME, values[0].unit)
+    columns[TIME] = FileColumn(heading, TIME, values[0].unit)
     return SheetRows(cells, columns, {RATE: True, TIME: False}.get(values[0].target))
 
 
@@ -385,7 +400,7 @@ def _ask_left(
             f"is not read, and says {shown(word)}, which may mean {_SAID[kind]}" if kind else "is not known"
         )
         # What may be a setting needs an answer by hand; results and names of single runs do not.
-        is_count = all(text.isdecimal() and int(text) <= _MOST_COUNT for text in map(plain_text, texts))
+        is_count = _is_count(map(plain_text, texts))
         is_kind = 1 < len(texts) < len(cells) and not any(map(is_measured, texts))
         if not kind and not is_count and not is_kind and "time_s" in dialogue.answers.columns:
             plain.append(heading)
@@ -403,6 +418,11 @@ def _ask_left(
     if plain:
         dialogue.notes.append(f"not read: {', '.join(plain)}")
     return assumed
+
+
+def _is_count(texts: Iterable[str]) -> bool:
+    """Return whether texts may be numbers of GPUs, nodes, steps or batches."""
+    return all(text.isdecimal() and int(text) <= _MOST_COUNT for text in texts)
 
 
 def _names_of(

@@ -32,7 +32,7 @@ from trainlaw.datasets.spreadsheets.cells import (
 from trainlaw.datasets.spreadsheets.columns import (
     COLUMN_NAMES,
     STATED_UNIT,
-    SheetColumn,
+    FileColumn,
     SheetRows,
     check_named,
     table_rows,
@@ -80,7 +80,7 @@ class Imported:
     """
 
     name: str
-    columns: tuple[SheetColumn, ...]
+    columns: tuple[FileColumn, ...]
     frame: pd.DataFrame
     times: pd.DataFrame
     is_rate: bool | None
@@ -136,7 +136,16 @@ def read_spreadsheet(
     notes = tuple(dict.fromkeys([*dialogue.notes, *_readings(rows, frame)]))
     frame = frame.drop(columns=[*OF_EPOCHS], errors="ignore")
     made = Imported(place.name, columns, frame, times, rows.is_rate, notes, catalog, own)
-    return _checked(_of_steps(made), dialogue.issues)
+    return _checked(_of_steps(made), _without_skipped(dialogue.issues))
+
+
+def _without_skipped(issues: Iterable[Issue]) -> list[Issue]:
+    """Return issues without those of rows alone that are left out, since their name is none, as "Average"."""
+    found = list(issues)
+    skipped = {
+        row for issue in found if issue.kind == "names" and len(issue.options) == 1 for row in issue.rows
+    }
+    return [own for own in found if own.kind == "names" or not own.rows or not skipped.issuperset(own.rows)]
 
 
 def _rows_of(table: SheetTable, dialogue: Dialogue) -> SheetRows:
@@ -158,7 +167,7 @@ def _rows_of(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         replace(issue, rows=labelled(issue.rows)) for issue in dialogue.issues[before:]
     ]
     cells = rows.cells.assign(**{kind: table.sheet}).set_axis(labelled(rows.cells.index))
-    return replace(rows, cells=cells, columns={**rows.columns, kind: SheetColumn("the sheet", kind)})
+    return replace(rows, cells=cells, columns={**rows.columns, kind: FileColumn("the sheet", kind)})
 
 
 def _joined(parts: Sequence[SheetRows], dialogue: Dialogue) -> SheetRows:

@@ -179,15 +179,10 @@ def _target(cell: object) -> str:
 
 
 def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: Dialogue) -> SheetTable | None:
-    """Return the table of these rows, whose header is the one near the top with the most known headings."""
-    named = {"gpu", "cnn"} & {*(dialogue.answers.columns_are or ("gpu", "cnn"))}
-    for kinds in (named, {"batch"}):
-        scores = [_known(row, kinds, dialogue) for _, row in rows[:_MOST_ABOVE]]
-        if max(scores):
-            break
-    else:
+    """Return the table of these rows, None where they have no header."""
+    start = end = _first_header(rows, dialogue)
+    if start < 0:
         return None
-    start = end = scores.index(max(scores))
     while end + 2 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(*rows[end : end + 3]):
         end += 1
     above = rows[start - 1][1] if start else (0,)
@@ -223,6 +218,15 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
         *aside,
     )
     return SheetTable(sheet, cells, parts, places, rows[start][0], lines, hidden, grid.separator)
+
+
+def _first_header(rows: Sequence[_Numbered], dialogue: Dialogue) -> int:
+    """Return the place of the row near the top with the most known headings, -1 where none has any."""
+    for kinds in ({"gpu", "cnn"} & {*(dialogue.answers.columns_are or ("gpu", "cnn"))}, {"batch"}):
+        scores = [_known(row, kinds, dialogue) for _, row in rows[:_MOST_ABOVE]]
+        if max(scores):
+            return scores.index(max(scores))
+    return -1
 
 
 def _known(row: _Cells, kinds: Iterable[str], dialogue: Dialogue) -> int:
