@@ -29,16 +29,18 @@ from trainlaw.app.workbook.lookup_sheets import (
     usable_price,
 )
 from trainlaw.app.workbook.model import (
-    COUNTS,
     ENTRIES,
     FIRST,
     LAUNCH,
+    NO,
     OF_LINK,
     OF_PRECISION,
+    OWN_LINK,
     PEAK,
     PEER,
     PREFIX,
     TABLES,
+    YES,
     Model,
     fact,
     first_choice,
@@ -46,7 +48,7 @@ from trainlaw.app.workbook.model import (
     new_sheet,
     option,
 )
-from trainlaw.app.workbook.notes_sheet import BY_COST, NO, OWN_LINK, YES, options_of_precisions
+from trainlaw.app.workbook.notes_sheet import ORDERS, options_of_precisions
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NO_LINK
@@ -97,7 +99,7 @@ def _with_facts(model: Model) -> CellTable:
 
     def facts(name: str) -> tuple[str, np.ndarray]:
         if kind_of(name) != "gpu" and name not in letters:
-            known = {**COUNTS, **model.values}
+            known = {"n_gpus": 1.0, "n_nodes": 1.0, **model.values}
             return model.cells.get(name, PREFIX + name), np.array(known.get(name, math.nan))
         # As trainlaw reads a GPU without this column.
         place = f"GPUs!${letters[name]}{{row}}"
@@ -265,6 +267,6 @@ def _add_costs(table: CellTable, model: Model) -> None:
     table.add("cost", both, hours * prices)
     # GPUs without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
-    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_order="{BY_COST}",{by_cost},{{@time_s}}),"")'
+    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_order="{ORDERS[1]}",{by_cost},{{@time_s}}),"")'
     table.add("key", key, table.numbers("time_s"))
     table.add_rank("key")

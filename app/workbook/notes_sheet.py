@@ -10,7 +10,18 @@ from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.lookup_sheets import write_look_up_table
-from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, new_sheet, values_of
+from trainlaw.app.workbook.model import (
+    IMPLIED,
+    LAYOUTS,
+    NO_YES,
+    OWN_LINK,
+    TABLES,
+    USUAL_FABRIC,
+    Model,
+    cell_name,
+    new_sheet,
+    values_of,
+)
 from trainlaw.app.workbook.spellings import instance_rows
 from trainlaw.datasets import link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
@@ -19,11 +30,7 @@ from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Formula
 from trainlaw.formulas.printers import split_for_excel
 
-OWN_LINK = "the GPU's own link"
-USUAL_FABRIC = "that of usual servers"
-IMPLIED = "as the other choices imply"
-BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
-NO, YES = NO_YES = ("no", "yes")
+ORDERS = ("iteration time", "cost per epoch")
 _AGREEMENT = "1E-9"
 _OF_INSTANCE = ("name", "gpu", "gpus", "link", "fabric", "price")
 _NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
