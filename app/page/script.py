@@ -15,13 +15,9 @@ from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time, formula_of_choices
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.settings import (
-    SETTING_COLUMNS,
-    host_rows,
-    used_base_columns,
-)
-from trainlaw.app.models.term_descriptions import described_terms
-from trainlaw.app.models.terms import parts_of
+from trainlaw.app.models.settings import SETTING_COLUMNS, host_rows, used_base_columns
+from trainlaw.app.models.term_descriptions import DescribedTerm, described_terms
+from trainlaw.app.models.terms import Part
 from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.html import template_text
@@ -248,11 +244,11 @@ def names_kinds(formula: Formula) -> bool:
     return formula.provenance.get("generations") is not None
 
 
-def titled_parts(formula: Formula) -> dict[str, list[int]]:
-    """Return the places of the parts of a formula (`parts_of`) by the title of their share of the time."""
-    found: dict[str, list[int]] = {}
-    for place, term in enumerate(described_terms(formula)):
-        found.setdefault(term.title, []).append(place)
+def titled_terms(formula: Formula) -> dict[str, list[DescribedTerm]]:
+    """Return the terms of a formula by the title of their share of the time."""
+    found: dict[str, list[DescribedTerm]] = {}
+    for term in described_terms(formula):
+        found.setdefault(term.title, []).append(term)
     return found
 
 
@@ -316,10 +312,15 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
     first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
     formula as script.
     """
-    parts, titles = parts_of(formula), titled_parts(formula) if with_terms else {}
-    terms = (
-        f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
-    )
+    titles = titled_terms(formula) if with_terms else {}
+    terms = [[term.part for term in of_title] for of_title in titles.values()]
+    against = [case for parts in terms for part in parts for case in part.against]
+    sides = list(dict.fromkeys(side for case in against for side in case[:2]))
+
+    def term(part: Part) -> str:
+        larger = [[sides.index(side), sides.index(other), int(least)] for side, other, least in part.against]
+        return f"[{_function(part.expression)},{literal(larger)}]"
+
     is_forward = formula.scope == FORWARD
     used = {*used_base_columns(formula), *variables(_all_reduce(formula))}
     # The time of a forward pass never includes copying the images.
@@ -340,7 +341,9 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
             for name in precision_rows()
         },
     }
-    printed = f"terms:[{','.join(terms)}],predict:{_function(formula.expression)},answers:{answers}"
+    lists = ("[" + ",".join(map(term, parts)) + "]" for parts in terms)
+    shares = f"sides:[{','.join(map(_function, sides))}],terms:[{','.join(lists)}]"
+    printed = f"{shares},predict:{_function(formula.expression)},answers:{answers}"
     return f"{{...{literal(facts)},{printed}}}"
 
 
