@@ -36,7 +36,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers import ExcelCells, excel_expression
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import intervals_of
 
@@ -205,6 +205,12 @@ def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.n
     return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
+def steps_of(cells: ExcelCells, whole: Expression) -> list[tuple[str, Expression]]:
+    """Return the formulas of helper cells and of the result, each with the expression that it stands for."""
+    texts = [*(text for _, text in cells.helpers), cells.formula]
+    return list(zip(texts, [*cells.expressions, whole], strict=True))
+
+
 def first_choice(*, is_forward: bool = False) -> RunTable:
     """Return the configuration that the workbook shows when it is opened: an iteration, or a forward pass."""
     name, size, classes = FIRST.cnn
@@ -292,6 +298,8 @@ class _Places(dict[str, str]):
     """What fills the places of a table's formula, some of them by the name of a column or a figure."""
 
     def __missing__(self, place: str) -> str:
+        if place.startswith("@") or place == "row":
+            return f"{{{place}}}"  # of a template, which has a cell in each row
         kind, name = place.split(" ")
         return figure_cell(name) if kind == "figure" else fact(kind, f'"{name}"')
 

@@ -20,6 +20,7 @@ from trainlaw.app.workbook.model import (
     Model,
     cell_name,
     new_sheet,
+    steps_of,
     values_of,
 )
 from trainlaw.app.workbook.spellings import instance_rows
@@ -73,12 +74,10 @@ def _write_self_check(sheet: SheetWriter, row: int, model: Model) -> int:
     places = {name: _step_cell(row, line) for line, name in enumerate(numbers, start=1)}
     cells = split_for_excel(formula.ungrouped, places, partial(_step_cell, start))
     known = {name: np.array([value]) for name, value in numbers.items()}
-    texts = [*(text for _, text in cells.helpers), cells.formula]
-    for line, (text, part) in enumerate(
-        zip(texts, [*cells.expressions, formula.ungrouped], strict=True), start
-    ):
+    steps = steps_of(cells, formula.ungrouped)
+    for line, (text, part) in enumerate(steps, start):
         sheet.line(line, f"step {line - start + 1}", float(values_of(part, known)[0]), formula=text)
-    last = start + len(texts) - 1
+    last = start + len(steps) - 1
     sheet.line(last + 1, "time computed by trainlaw [s]", float(values_of(formula.ungrouped, known)[0]))
     equal = f"ABS({_step_cell(last, 0)}/{_step_cell(last, 1)}-1)<{_AGREEMENT}"
     sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")
