@@ -59,16 +59,16 @@ def _alone(name: str, direction: int) -> Change:
     return Change(name, {name: 1.0}, direction)
 
 
-def _machine_change(name: str, direction: int, rates: Sequence[str], **fixed: float) -> Change:
+def _machine_change(name: str, direction: int, rates: Sequence[str], *flags: str) -> Change:
     """Return a row of the table as a change; "peaks" are the peak rates of all precisions, -NAME falls."""
     written_out = [each for rate in rates or [name] for each in (_PEAKS if rate == "peaks" else [rate])]
     together = {rate.removeprefix("-"): -1.0 if rate.startswith("-") else 1.0 for rate in written_out}
-    return Change(name, together, direction, fixed)
+    return Change(name, together, direction, dict.fromkeys(flags, 1.0))
 
 
 #: What may differ between machines. Any change of rates on a data sheet is made of these: in fp32 the peak
 #: rate is the fp32 rate.
-HARDWARE = tuple(_machine_change(*row[:3], **dict.fromkeys(row[3:], 1.0)) for row in _TABLE["hardware"])
+HARDWARE = tuple(_machine_change(*row) for row in _TABLE["hardware"])
 
 
 def deployment_box() -> dict[str, Ends]:

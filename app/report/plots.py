@@ -10,8 +10,8 @@ from trainlaw.validate.baselines import title_of
 from trainlaw.validate.formula_errors import ErrorLine
 
 _ROW_HEIGHT = 15.0
-_LABEL = 22  # characters of a label to the left of an axis
-_LETTER = 6.6  # width of a letter below a tick, in user units, generously
+_LABEL = 20  # characters of a label that fit to the left of an axis
+_LETTER = 7.0  # width of a letter below a tick, in user units, generously
 _NEAR = 5.0  # user units between dots that do not hide each other
 _ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
 _COMPARED = "Predicted against measured iteration time of held-out runs"

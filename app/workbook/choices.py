@@ -166,7 +166,7 @@ def _choice(name: str, value: str | float | None = None) -> Choice:
         return Choice(name, title, first, note, valid, number.fault, unit, kind=values)
     listed = values or f"options_{name}"
     valid = is_listed(cell, listed)
-    return Choice(name, title, filled(first), note, valid, "choose from the list", listed=listed)
+    return Choice(name, title, filled(str(first)), note, valid, "choose from the list", listed=listed)
 
 
 def _named(kind: str, title: str, value: str) -> Choice:

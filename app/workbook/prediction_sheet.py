@@ -176,7 +176,7 @@ def _times(model: Model) -> dict[str, float | str]:
 
 def _behind(model: Model) -> dict[str, float | str | bool]:
     """Return the first meaning of the choices, the iterations, the time and the factors of its interval."""
-    several = {
+    several: dict[str, float | str | bool] = {
         "n_nodes": 1.0,
         "link_used": str(gpu_table_rows(model.formula)[FIRST.gpu]["link"]),
         "network_used": usual_server(FIRST.gpu).fabric,
