@@ -24,7 +24,7 @@ from trainlaw.datasets import CnnCounts, built_in_gpus
 from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 from trainlaw.formulas import Constant, Expression, InputError, variables
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 from trainlaw.validate.formula_intervals import intervals_of
 
 SETUP = "setup"
