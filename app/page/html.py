@@ -16,8 +16,7 @@ from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.formulas import Formula, constants
-from trainlaw.formulas.printers import mathml_expression, mathml_symbol
-from trainlaw.formulas.printers.mathml import mathml_symbols
+from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, mathml_symbols
 from trainlaw.formulas.printers.naming import letter
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.baselines import title_of

@@ -19,7 +19,7 @@ from trainlaw.app.text.tables import Table, TableColumn, plain_text
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import SCOPES, Apply, Elasticities, Expression, Formula, ParetoFront
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
-from trainlaw.formulas.printers import mathml_expression, mathml_symbol
+from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol
 from trainlaw.formulas.proofs.elasticities import Proof
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.error_table import BY_CNN, BY_GPU

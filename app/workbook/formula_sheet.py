@@ -31,7 +31,7 @@ from trainlaw.datasets import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
-from trainlaw.formulas.printers import excel_expression, split_for_excel
+from trainlaw.formulas.printers.excel import excel_expression, split_for_excel
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]

@@ -36,7 +36,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.printers import ExcelCells, excel_expression
+from trainlaw.formulas.printers.excel import ExcelCells, excel_expression
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import intervals_of
 

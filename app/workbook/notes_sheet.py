@@ -29,7 +29,7 @@ from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorit
 from trainlaw.datasets.measurements.runs import COMPILATIONS, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Formula
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas.printers.excel import split_for_excel
 
 ORDERS = ("iteration time", "cost per epoch")
 _AGREEMENT = "1E-9"

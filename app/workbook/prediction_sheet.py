@@ -42,7 +42,7 @@ from trainlaw.datasets.measurements.memory_fit import FITS, NOT_KNOWN, largest_b
 from trainlaw.formulas import Apply, Constant, Expression, substitute, variables
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import fold_constants
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import held_out_kind
 

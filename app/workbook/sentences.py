@@ -33,7 +33,7 @@ from trainlaw.app.workbook.model import (
 from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 from trainlaw.formulas import Constant, Expression, InputError, variables
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 from trainlaw.validate.formula_intervals import intervals_of
 
 SETUP = "setup"

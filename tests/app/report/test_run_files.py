@@ -80,7 +80,6 @@ def outcome(formula):
         errors_frame(result),
         {"fold 1 of 1": ("T4",)},
         tuple(TermShare(term.name, term.sentence, share) for term, share in terms),
-        0.1,
         known,
         provenance=provenance,
     )
