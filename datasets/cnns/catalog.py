@@ -30,7 +30,7 @@ class CnnCounts:
     n_classes : int
         Width of the classifier.
     counts : mapping of str to float
-        Per image and forward pass, by the names, units and definitions of `trainlaw.datasets.cnns.explain`.
+        Per image and forward pass, by the names, units and definitions of `counts.explain`.
     memory : MemoryPerSample or None
         What a training iteration needs for one image, where layers were known to count it.
     custom_graph : Cnn or None
@@ -96,45 +96,13 @@ def _shipped_rows(file: str) -> Mapping[tuple[str, int, int], Mapping[str, str]]
     return {(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])): row for row in rows}
 
 
-def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """Return the CNN of that name as a graph of layers.
-
-    Parameters
-    ----------
-    text : str
-        A name as `cnn_name` reads it.
-    input_size_px : int or None
-        Side of the input, pixels; None: the CNN's usual one.
-    n_classes : int or None
-        Width of the classifier; None: the CNN's usual one.
-
-    Returns
-    -------
-    Cnn
-        Its layers.
-
-    Raises
-    ------
-    UnknownNameError
-        For a name that no CNN or that several CNNs have.
-    InputError
-        For a size at which the CNN cannot be built.
-
-    Examples
-    --------
-    >>> find_cnn("ResNet-50").n_classes
-    1000
-    """
-    return build(cnn_name(text), input_size_px, n_classes)
-
-
 def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
     """Return the counts of the CNN of that name: from the shipped tables, else counted on its layers.
 
     Parameters
     ----------
     text : str
-        Name, as for `find_cnn`.
+        A name as `cnn_name` reads it.
     input_size_px, n_classes : int or None
         Side of the input in pixels and width of the classifier; None for the usual ones.
 
@@ -145,8 +113,10 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
 
     Raises
     ------
-    UnknownNameError, InputError
-        As `find_cnn`.
+    UnknownNameError
+        For a name that no CNN or that several CNNs have.
+    InputError
+        For a size at which the CNN cannot be built.
 
     Examples
     --------

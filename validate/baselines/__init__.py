@@ -22,7 +22,7 @@ from trainlaw.validate.baselines.forms import (
 )
 from trainlaw.validate.baselines.learned import GradientBoosting, boosting_on_perfect_scaling
 from trainlaw.validate.baselines.null_models import MedianTime, anchor_peak_ratio, null_compute
-from trainlaw.validate.baselines.sparse import NonnegativePath, NonnegativePathBySize
+from trainlaw.validate.baselines.sparse import NonnegativePath
 from trainlaw.validate.estimators import EstimatorFactory
 
 
@@ -127,20 +127,3 @@ def title_of(estimator: str) -> str:
     """
     titles = {**CONTROLS, **_OF_PAIRS, **{row.name: row.title for row in TABLE}}
     return titles.get(estimator, estimator)
-
-
-__all__ = [
-    "CONTROLS",
-    "LASSO",
-    "NO_SEARCH",
-    "PRUNED_LAW",
-    "RANDOM_SEARCH",
-    "STEPWISE",
-    "TABLE",
-    "Baseline",
-    "NonnegativePathBySize",
-    "baseline",
-    "baselines_for",
-    "named_baselines",
-    "title_of",
-]

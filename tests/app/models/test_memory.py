@@ -12,8 +12,9 @@ from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.workbook.model import memory_columns, values_of
-from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
-from trainlaw.datasets.cnns import training_memory
+from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_counts
+from trainlaw.datasets.cnns.memory import training_memory
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, load_formula, parse_text
 
@@ -43,7 +44,7 @@ def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
             precision=precision,
         )
         need = memory_needs(run).iloc[0]
-        graph = find_cnn(row["cnn"], row["input_size_px"], row["n_classes"])
+        graph = build(row["cnn"], row["input_size_px"], row["n_classes"])
         batch = int(run.frame["batch_per_gpu"][0])
         assert need["usual_bytes"] == training_memory(graph, batch, precision).total
         facts = {**row, **lookup_tables.precision_rows()[precision], "batch_per_gpu": batch}
