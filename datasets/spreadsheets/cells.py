@@ -264,7 +264,7 @@ class Converter:
         said, names = self.dialogue.said(kind, kind, cell), self.dialogue.names
         text = str(said)
         if kind in ("link", "network"):
-            return ("none" if text == "none" else find_link(text).link), None
+            return ("none" if is_unmeasured(text) else find_link(text).link), None
         if kind == "cnn" or said is not cell or kind in self.dialogue.answers.constants:
             return names.find(kind, text)
         return names.checked_gpu(text, bool({"n_gpus", "gpus_per_node"} & set(self.rows.cells)))
@@ -278,6 +278,8 @@ class Converter:
             likely = [name for name, words in _LINKS.items() if words.search(text)]
             known = [own for own in links().values() if own.scope == _SCOPES[kind]]
             candidates, reason = [own.link for own in known if not likely or own.kind in likely], ""
+            rate = re.search(r"\d+", text)
+            candidates = [own for own in candidates if rate and f"-{rate[0]}g" in own] or candidates
         if "mode" in asked_words(text):
             candidates, reason = (), "no training"
         reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")

@@ -440,7 +440,7 @@ def _names_of(
         (name for name, holds in ours.items() if holds and name in COLUMN_NAMES and name not in have), ""
     ):
         return (own,)
-    return FLAGS[:4] if set(map(plain_text, texts)) <= YES | NO else ()
+    return FLAGS[:4] if not kinds and set(map(plain_text, texts)) <= YES | NO else ()
 
 
 def _have(known: Iterable[str], dialogue: Dialogue) -> set[str]:

@@ -1,8 +1,9 @@
 """From a table or log to runs: read, map columns, map values, resolve names; every fault at once."""
 
+import math
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,6 +51,7 @@ from trainlaw.datasets.spreadsheets.layout import SheetTable, table_of_log, tabl
 from trainlaw.datasets.spreadsheets.names import Names
 from trainlaw.datasets.spreadsheets.units import TimeUnit, parse_unit, unit_choices
 from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISIONS, SPELLINGS
+from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown
 
 _NEEDED = {
@@ -307,38 +309,38 @@ def _with_units(
     if several.any() and usual == (_OPEN[0],):
         usual = _OPEN[1:]
 
-    codes, different = pd.factorize(times["unit"])
-
-    def chosen(holds: Callable[[TimeUnit | None], bool]) -> pd.Series:
-        # Code -1, the last one, is that of no unit.
-        return pd.Series(np.array([*map(holds, different), holds(None)])[codes], times.index, dtype=bool)
-
-    without = chosen(lambda unit: unit is None or np.isnan(unit.seconds)) & times["number"].notna()
-    fault(
-        f"{heading}: no unit is stated; one of {', '.join(usual)}",
-        without,
-        choices("--unit", usual),
-        "question",
-    )
-    of_epochs = chosen(lambda unit: unit is not None and unit.counted == "epoch")
-    text = (
-        f"{heading}: the total of an epoch or run: give its steps by --set iterations=N, or the images of an"
-    )
-    text += " epoch by --set images_per_epoch=N (of several epochs, also --set epochs=N)"
-    of_one = ("--column", f"time_s={heading}")  # the total of the phases of an iteration
-    has_phases = any(read_heading(str(own)).target == OTHER_TIME for table in tables for own in table.cells)
-    options = choices("--set", [CHOICE], "images_per_epoch=")
-    options = (of_one, *options) if has_phases else (*options, of_one)
-    fault(text, of_epochs & times["iterations"].isna() & frame["n_gpus"].notna(), options, "question")
-    if "epochs" in frame and not converter.dialogue.answers.unit:
+    units = times["unit"]
+    without = units.map(lambda unit: unit is None or math.isnan(unit.seconds)).astype(bool)
+    of_epochs = units.map(lambda unit: unit is not None and unit.counted == "epoch").astype(bool)
+    is_open = units.map(lambda unit: unit is not None and unit.is_open).astype(bool)
+    without &= times["number"].notna()
+    text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
+    fault(text, without, choices("--unit", usual), "question")
+    _ask_epochs(converter, frame, of_epochs & times["iterations"].isna(), tables)
+    says_step = set(re.findall(r"[a-z]+", heading.lower())) & set(groups("counted")["iteration"])
+    if "epochs" in frame and not says_step and not converter.dialogue.answers.unit:
         text = f"{heading}: is it the time of one iteration, or the total of all epochs?"
         of_all = ("--unit", "s/epoch", "--set", f"images_per_epoch={CHOICE}")
         fault(text, ~of_epochs & ~without, (of_all, *choices("--unit", usual)), "question")
     text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
-    is_open = chosen(lambda unit: unit is not None and unit.is_open) & several
-    fault(text, is_open, choices("--unit", _OPEN[1:]), "question")
+    fault(text, is_open & several, choices("--unit", _OPEN[1:]), "question")
     likely = pd.Series([parse_unit(usual[0])] * len(times), times.index, dtype=object)
-    return times.assign(unit=times["unit"].mask(without, likely)) if len(usual) == 1 else times
+    return times.assign(unit=units.mask(without, likely)) if len(usual) == 1 else times
+
+
+def _ask_epochs(
+    converter: Converter, frame: pd.DataFrame, is_open: pd.Series, tables: Sequence[SheetTable]
+) -> None:
+    """Ask how many iterations the times of epochs are for, or whether they are the totals of their phases."""
+    heading = converter.rows.heading(TIME)
+    text = (
+        f"{heading}: the total of an epoch or run: give its steps by --set iterations=N, or the images of an"
+        " epoch by --set images_per_epoch=N (of several epochs, also --set epochs=N)"
+    )
+    has_phases = any(read_heading(str(own)).target == OTHER_TIME for table in tables for own in table.cells)
+    of_one, of_all = ("--column", f"time_s={heading}"), ("--set", f"images_per_epoch={CHOICE}")
+    options = (of_one, of_all) if has_phases else (of_all, of_one)
+    converter.dialogue.fault(text, is_open & frame["n_gpus"].notna(), options, "question")
 
 
 def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:

@@ -114,7 +114,9 @@ def _left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     headings, places = [*map(str, table.cells)], table.places
     gaps = [place for place in range(1, len(places)) if places[place] > places[place - 1] + 1]
     first = {text: place for place, text in reversed([*enumerate(headings)])}
-    starts = gaps + [place - first[text] for place, text in enumerate(headings) if place > first[text]]
+    again = [place for place, text in enumerate(headings) if place > first[text]]
+    # One heading twice is a column too many, several are those of a second table.
+    starts = gaps + ([place - first[headings[place]] for place in again] if len(again) > 1 else again)
     if not starts:
         return table
     left, right = places[: min(starts)], places[min(starts) :]

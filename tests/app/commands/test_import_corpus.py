@@ -53,7 +53,7 @@ def test_a_table_is_imported_with_one_corrected_command_or_refused(name, tmp_pat
     text = " ".join(said.split())
     assert how == ("refused" if name in REFUSED else "written"), said
     # Of several tables the first is read, and a cell with the mark of a footnote left out.
-    whole = "part" if name in ("footnote-harmless", "footnote-marks", "log-comments", "weak-scaling") else ""
+    whole = "part" if name in ("footnote-harmless", "footnote-marks", "log-comments") else ""
     assert how == "refused" or corpus.differences(path, truth) == whole
     assert SAID.get(name, "") in text, said
 
