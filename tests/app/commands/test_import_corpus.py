@@ -14,7 +14,7 @@ pytest.importorskip("openpyxl")
 #: Not tidy, or with a question that the truth does not answer.
 REFUSED = frozenset(
     """
-    approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines combined-label
+    approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines
     durchsatz-und-zeit epoch-imagenet-min epoch-imagenet-title epoch-minsec footnote-amp footnote-two-gpus
     fwd-bwd-total gpu-over-precision groups-merged-title groups-of-four hf-trainer hours-per-epoch
     imagenet-epochs inference-training labbook-key-values lightning-hparams mean-ci
