@@ -323,8 +323,6 @@ def read_onnx(
 
 
 def _input_shape(label: str, sides: tuple[int, ...], input_size_px: int | None) -> list[int]:
-    if len(sides) != 4:
-        raise InputError(f"input {shown(label)}: expected (batch, channels, height, width), got {sides}")
     batch, channels, *image = (max(side, 0) for side in sides)
     if input_size_px is not None:
         image = [input_size_px] * 2

@@ -106,7 +106,7 @@ def test_scoring_and_refitting(law, few):
     given = score_formula(law, few, definition)
     assert outcome.definition.of == "layers"
     assert outcome.formula.scope == "layer"
-    assert outcome.training_loss < given.training_loss
+    assert outcome.front.members[0].loss < given.front.members[0].loss
     assert set(outcome.columns) == {spec.name for spec in law.used_features}
     assert len(outcome.columns["total_compute_s"]) == len(few)
     assert outcome.columns["total_compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)
