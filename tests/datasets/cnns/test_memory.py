@@ -8,8 +8,8 @@ def small_net():
     net = CnnBuilder()
     x = net.conv(net.input(3, 8), 4, 3)
     x = net.elementwise(net.elementwise(x, "batchnorm", vector_parameters=8), "relu")
-    x = net.elementwise(net.max_pool(x, 2), "dropout")
-    net.softmax(net.dense(x, 5))
+    x = net.elementwise(net.pool(x, "max_pool", 2), "dropout")
+    net.elementwise(net.dense(x, 5), "softmax")
     return Cnn("net", "net", "net", 8, 5, net.layers)
 
 
