@@ -9,7 +9,6 @@ training time estimator", 2020, also evolve the set to measure.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -68,21 +67,20 @@ def find_front(
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
-    near_equals = _near_best(place) if place else ()
-    if runs is not None:
+    if runs is None:
+        table = _runs_of_study(place, chosen, origin)
+    else:
         table = trusted(find_table(runs, gpu_file, cnn_files), trust or runs in DATASETS)
-        return StudiedFront(chosen, near_equals, table, origin)
-    return StudiedFront(chosen, near_equals, _runs_of_study(place, chosen, origin), origin)
+    return StudiedFront(chosen, _near_best(place) if place else (), table, origin)
 
 
 def _run_folder(given: Path | None, folder: Path) -> Path | None:
     """The run folder that a formula lies in, None where it lies elsewhere."""
-    if given is None:
-        used = used_formulas(folder).get(ONE_GPU)
-        given = None if used is None else folder / used
-    if given is None:
+    used = used_formulas(folder).get(ONE_GPU) if given is None else given
+    if used is None:
         return None
-    place = given if given.is_dir() else given.parent
+    path = folder / used
+    place = path if path.is_dir() else path.parent
     return place if (place / "provenance.json").is_file() else None
 
 
@@ -142,20 +140,10 @@ class Candidates:
 
         The mean over features. A range spans the measured runs and all candidates.
         """
-        taken = self.amounts[np.asarray(rows, dtype=np.intp)]
-        low = np.minimum(self._ends[0], taken.min(axis=0, initial=np.inf))
-        high = np.maximum(self._ends[1], taken.max(axis=0, initial=-np.inf))
-        whole = self._whole
-        return float(np.mean((high - low)[whole > 0] / whole[whole > 0])) if (whole > 0).any() else 1.0
-
-    @cached_property
-    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.measured.min(axis=0), self.measured.max(axis=0)
-
-    @cached_property
-    def _whole(self) -> np.ndarray:
-        whole: np.ndarray = np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
-        return whole
+        taken = np.vstack([self.measured, self.amounts[np.asarray(rows, dtype=np.intp)]])
+        whole = np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
+        known = whole > 0
+        return float(np.mean(np.ptp(taken, axis=0)[known] / whole[known])) if known.any() else 1.0
 
     def best_set(self, size: int, seed: int = 0) -> list[int]:
         """Return the set of `size` to measure, as positions, the most representative first.
@@ -207,6 +195,11 @@ class Suggestion:
     uncertainty: float
     disagreement: float
     new: tuple[tuple[str, float], ...]
+
+    @property
+    def percents(self) -> tuple[float, ...]:
+        """What it represents, its uncertainty and the disagreement, in percent."""
+        return tuple(100 * share for share in (self.represents, self.uncertainty, self.disagreement))
 
 
 @dataclass(frozen=True)

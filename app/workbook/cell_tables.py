@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.figure_rows import definition_of
+from trainlaw.app.models.terms import values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter, column_range, quoted
-from trainlaw.app.workbook.model import filled, new_sheet, steps_of, values_of
+from trainlaw.app.workbook.model import filled, new_sheet, steps_of
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers.excel import split_for_excel
 from xlsxwriter.utility import xl_col_to_name

@@ -101,7 +101,7 @@ def write_choices(sheet: SheetWriter, choices: Sequence[Choice], row: int) -> in
 def _write_entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
     if isinstance(choice.value, str):
         sheet.text(row, 1, choice.value, "input")
-        sheet.drop_down(row, 1, PREFIX + choice.listed, is_open=choice.name in ("gpu_choice", "cnn_choice"))
+        sheet.plan.drop_downs[row, 1] = PREFIX + choice.listed, choice.name in ("gpu_choice", "cnn_choice")
         return
     style = "input_count" if choice.name == "images" else "input"
     if choice.computed:

@@ -16,7 +16,14 @@ from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.models.terms import NamedConstant, Part, part_values, parts_of, with_named_constants
+from trainlaw.app.models.terms import (
+    NamedConstant,
+    Part,
+    part_values,
+    parts_of,
+    values_of,
+    with_named_constants,
+)
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration
@@ -31,7 +38,6 @@ from trainlaw.formulas import (
     Expression,
     Formula,
     InputError,
-    evaluate,
     substitute,
     to_text,
     variables,
@@ -194,15 +200,6 @@ class Model:
         """Return a term with its numbers, to three digits."""
         values = {constant.name: Constant(constant.value) for constant in self.constants}
         return to_text(substitute(term, values), 3)
-
-
-def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""
-    names = variables(expression)
-    shape = np.broadcast_shapes(*(np.shape(columns[name]) for name in names)) if names else ()
-    flat = {name: np.broadcast_to(columns[name], shape).ravel() for name in names}
-    values, valid = evaluate(expression, flat)
-    return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
 def steps_of(cells: ExcelCells, whole: Expression) -> list[tuple[str, Expression]]:

@@ -10,6 +10,7 @@ from trainlaw.app.answers.figure_rows import definition_of, fits_in_memory, need
 from trainlaw.app.answers.fixed_rows import FITS_WORDS, NO_INTERVAL
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.settings import host_factor
+from trainlaw.app.models.terms import values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.choices import rare_choices, usual_choices, write_choices
 from trainlaw.app.workbook.errors_sheet import interval_factor
@@ -26,7 +27,6 @@ from trainlaw.app.workbook.model import (
     filled,
     new_sheet,
     of_instance,
-    values_of,
 )
 from trainlaw.app.workbook.sentences import (
     SETUP,

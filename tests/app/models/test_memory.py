@@ -10,8 +10,9 @@ from trainlaw.app.models import lookup_tables
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import handling
+from trainlaw.app.models.terms import values_of
 from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.workbook.model import memory_columns, values_of
+from trainlaw.app.workbook.model import memory_columns
 from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn_counts
 from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.cnns.zoo import build
