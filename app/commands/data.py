@@ -113,7 +113,7 @@ def check_file(
     from trainlaw.app.inputs.run_tables import built_in_file, file_options, named_file, run_faults
     from trainlaw.app.inputs.selection import pairs_of
     from trainlaw.app.models.doubts import built_in_doubts, remarks, trusted
-    from trainlaw.app.models.timed_parts import is_training
+    from trainlaw.app.models.law_times import is_training
     from trainlaw.datasets import DATASETS
     from trainlaw.formulas import InputError
 

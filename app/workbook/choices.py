@@ -48,14 +48,6 @@ _NUMBERS = {
     "host_launch": _of_limit("host_launch_s", 1e6),
     "flag": _Number(("integer", 0, 1), "OR({c}=0,{c}=1)", "enter 1 or 0"),
 }
-#: Yellow cells that only some formulas need, by the base columns that need them.
-NEEDED_BY = {
-    **{name: {name} for name in ("has_optimizer", "has_input_copy", "is_bucketed")},
-    "is_tuned": {"is_tuned", "is_stack_channels_last", "is_stack_fused"},
-    "layout_choice": {"is_channels_last", "is_stack_channels_last"},
-    "stack_choice": {"is_stack_channels_last", "is_stack_fused"},
-    "host_launch_us": {"stated_launch_s"},
-}
 #: Cell formulas of what a GPU may lack: `LACKS` of `lookup_sheets.py`.
 ASKED_LINK = 'IF(tl_n_gpus>tl_n_nodes,tl_link,"none")'
 ASKED_TUNED = 'IF(tl_is_tuned=1,"tuned","none")'
@@ -145,7 +137,7 @@ def rare_choices(model: Model) -> list[Choice]:
         _or_empty(_choice("host_launch_us")),
         _choice("order"),
     ]
-    return [row for row in rows if {*model.base_columns} & NEEDED_BY.get(row.name, {*model.base_columns})]
+    return [row for row in rows if model.needs("choices", row.name)]
 
 
 def _possible(

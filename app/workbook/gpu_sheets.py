@@ -11,7 +11,7 @@ from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.book_plan import BookPlan, Chart
 from trainlaw.app.workbook.cell_tables import CellTable, Head, write_best_first
-from trainlaw.app.workbook.choices import ASKED_LINK, ASKED_TUNED, NEEDED_BY
+from trainlaw.app.workbook.choices import ASKED_LINK, ASKED_TUNED
 from trainlaw.app.workbook.errors_sheet import (
     class_factor,
     interval_class,
@@ -129,7 +129,7 @@ def _with_facts(model: Model) -> CellTable:
 def _asked(model: Model) -> list[str]:
     """Return cell formulas of what is chosen and a GPU may lack."""
     of_scope = "tl_compilation" if model.is_forward else ASKED_LINK
-    tuned = [ASKED_TUNED] if NEEDED_BY["is_tuned"] & {*model.base_columns} else []
+    tuned = [ASKED_TUNED] if model.needs("choices", "is_tuned") else []
     return ["{@precision}", of_scope, *tuned]
 
 

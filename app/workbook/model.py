@@ -156,6 +156,11 @@ class Model:
         """The base columns behind the features alone, sorted."""
         return tuple(sorted({name for part in self.features.values() for name in variables(part)}))
 
+    def needs(self, kind: str, name: str) -> bool:
+        """Return whether one of the formula's base columns needs a choice or setting; kind : of the table."""
+        columns = TABLES["needed_by"][kind].get(name, self.base_columns)
+        return not {*columns}.isdisjoint(self.base_columns)
+
     @cached_property
     def numbers(self) -> dict[str, float]:
         """The values of the constants."""

@@ -182,7 +182,9 @@ def _behind(model: Model) -> dict[str, float | str | bool]:
         "network_used": usual_server(FIRST.gpu).fabric,
     }
     layout = (
-        {"layout": LAYOUTS[0]} if _knows_stacks(model) or "is_channels_last" in model.base_columns else {}
+        {"layout": LAYOUTS[0]}
+        if model.needs("choices", "stack_choice") or "is_channels_last" in model.base_columns
+        else {}
     )
     factor = model.interval_factor
     return {
@@ -191,8 +193,8 @@ def _behind(model: Model) -> dict[str, float | str | bool]:
         "gpu": FIRST.gpu,
         "precision": model.first_precision,
         **({} if model.is_forward else several),
-        **layout,
-        **({"stack": "eager"} if _knows_stacks(model) else {}),
+        **({"layout": LAYOUTS[0]} if has_layout else {}),
+        **({"stack": "eager"} if knows_stacks else {}),
         "iterations": _STEPS,
         "time_s": model.seconds,
         "usual_factor": factor,
@@ -200,10 +202,6 @@ def _behind(model: Model) -> dict[str, float | str | bool]:
         "basis": ON_LAYERS,
         "self_check": True,
     }
-
-
-def _knows_stacks(model: Model) -> bool:
-    return not {*model.base_columns}.isdisjoint({"is_stack_fused", "is_stack_channels_last"})
 
 
 def _costs(model: Model) -> dict[str, float | str]:
@@ -256,7 +254,7 @@ def _places(model: Model) -> dict[str, str]:
         "precision": f'"{model.first_precision}"' if model.is_forward else precision,
         **{name: _of_server(name, name) for name in ("link", "fabric")},
         "server_gpus": _of_server("server_gpus", "gpus"),
-        "layout": layout if _knows_stacks(model) else f'"{LAYOUTS[0]}"',
+        "layout": layout if model.needs("choices", "stack_choice") else f'"{LAYOUTS[0]}"',
         "stack": implied_stack(model),
         "factor": interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host),
         "on_layers": ON_LAYERS,

@@ -46,18 +46,6 @@ _LETTERS = "ABCDEFG"
 _NAMED = {"architecture_factor", "host_factor", "is_processor"}
 
 
-# Base columns of which a formula needs one, so that the workbook has a cell for a setting.
-_STACK, _LAYOUT = {"is_stack_fused"}, {"is_channels_last", "is_stack_channels_last"}
-_NEEDED_BY = {
-    "stack": _STACK,
-    "has_stack": _STACK,
-    "is_stack_unknown": _STACK,
-    "layout": _LAYOUT,
-    "has_layout": _LAYOUT,
-    "has_host_launch": {"stated_launch_s"},
-}
-
-
 class Said(NamedTuple):
     """The sentences of the first choice: those that may state all assumptions, and those that are said."""
 
@@ -285,17 +273,16 @@ def implied_stack(model: Model) -> str:
 
 def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
-    used = {*model.base_columns}
     values: dict[str, Fact] = {
         "by_default": 1.0 - model.is_forward,
         **dict.fromkeys(("has_stack", "is_stack_unknown", "has_layout", "has_host_launch"), 0.0),
         "stack": "eager",
         "layout": "nchw",
-        **({} if "is_tuned" in used else {"is_tuned": 0.0}),
+        **({} if "is_tuned" in model.base_columns else {"is_tuned": 0.0}),
     }
     default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
     found = _quantities("setting", values, {"by_default": default, "implied_stack": implied_stack(model)})
-    without = {name for name, columns in _NEEDED_BY.items() if not used & columns}
+    without = [name for name in values if not model.needs("settings", name)]
     literals = {name: '"{}"' if isinstance(values[name], str) else "{:g}" for name in without}
     return found | {name: Given(text.format(values[name]), values[name]) for name, text in literals.items()}
 
