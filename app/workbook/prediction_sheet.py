@@ -181,12 +181,8 @@ def _behind(model: Model) -> dict[str, float | str | bool]:
         "link_used": str(gpu_table_rows(model.formula)[FIRST.gpu]["link"]),
         "network_used": usual_server(FIRST.gpu).fabric,
     }
-    layout = (
-        {"layout": LAYOUTS[0]}
-        if model.needs("choices", "stack_choice") or "is_channels_last" in model.base_columns
-        else {}
-    )
-    factor = model.interval_factor
+    factor, knows_stacks = model.interval_factor, model.needs("choices", "stack_choice")
+    has_layout = knows_stacks or "is_channels_last" in model.base_columns
     return {
         "instance_row": 0.0,
         "cnn": cnn_label(*FIRST.cnn),
