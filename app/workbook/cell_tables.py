@@ -58,18 +58,18 @@ class CellTable:
         self._words = words
         self.columns: dict[str, SheetColumn] = {}
 
-    def add(self, key: str, values: Values, template: str = "", words: Sequence[str] = ()) -> None:
+    def add(self, key: str, values: Values, words: Sequence[str] = (), **places: str) -> None:
         """Add a column; a value that is not finite is shown as an empty cell.
 
-        words : its title, unit and style, by default those of the table, which may have its template, too.
+        words : its title, unit, style and template, by default those of the table, filled with `places`.
         """
         shown = [
             value if isinstance(value, str) else float(value) if np.isfinite(value) else ""
             for value in values
         ]
         padded = [*shown, *[""] * (self.count - len(shown))]
-        title, unit, style, *own = words or self._words[key]
-        whole = template or "".join(map(filled, own))
+        title, unit, style, *template = words or self._words[key]
+        whole = "".join(filled(text, places) for text in template)
         self.columns[key] = SheetColumn(key, title, unit, style, whole, padded)
 
     def add_expression(
@@ -94,9 +94,9 @@ class CellTable:
             values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
             guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
             if number == len(steps):
-                self.add(key, values, guarded, words)
+                self.add(key, values, (*(words or self._words[key]), guarded))
             else:
-                self.add(f"{key} {number}", values, guarded, (f"step {number}", "", "general"))
+                self.add(f"{key} {number}", values, (f"step {number}", "", "general", guarded))
 
     def add_answer(self, name: str) -> None:
         """Add a row of the table of answers as a column, over earlier columns of these names."""
@@ -125,9 +125,7 @@ class CellTable:
         ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, self.known + 1)
         letter, whole = xl_col_to_name(list(self.columns).index(key)), self.span(key, of_sheet=False)
         above = f"${letter}${self.top}:${letter}{{above}}"
-        text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
-        template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
-        self.add("rank", np.where(np.isfinite(keys), ranks, np.nan), template)
+        self.add("rank", np.where(np.isfinite(keys), ranks, np.nan), whole=whole, upper=above)
 
     def write(self, book: BookPlan) -> SheetWriter:
         """Write the sheet and return it; cells of a column without a template are for the user."""
@@ -144,11 +142,8 @@ class CellTable:
             sheet.text(self.top - 2, number, item.title, head if number else "head")
             sheet.text(self.top - 1, number, item.unit, "small")
             if not item.template:
-                for row, value in zip(rows, item.values, strict=True):
-                    if isinstance(value, str) and value:
-                        sheet.text(row, number, value, item.style)
-                    else:
-                        sheet.number(row, number, math.nan if value == "" else float(value), item.style)
+                for row in rows:
+                    sheet.number(row, number, math.nan, item.style)
                 continue
             for row, value, place in zip(rows, item.values, places, strict=True):
                 sheet.formula(row, number, item.template.format_map(place), value, item.style)

@@ -65,6 +65,7 @@ _WORDS = {
     "usual_fabric": USUAL_FABRIC,
     "implied": IMPLIED,
     "yes": YES,
+    "no": NO,
     "eager": COMPILATIONS[0],
     "rough": ROUGH_MEMORY,
 }
@@ -300,7 +301,7 @@ class _Places(dict[str, str]):
     """What fills the places of a table's formula, some of them by the name of a column or a figure."""
 
     def __missing__(self, place: str) -> str:
-        if place.startswith("@") or place == "row":
+        if place.startswith("@") or place in ("row", "above"):
             return f"{{{place}}}"  # of a template, which has a cell in each row
         kind, name = place.split(" ")
         return figure_cell(name) if kind == "figure" else fact(kind, f'"{name}"')
