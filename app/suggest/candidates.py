@@ -7,7 +7,7 @@ training time estimator", 2020, also evolve the set to measure.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,6 +21,7 @@ from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import check_scope, handling
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
+from trainlaw.app.suggest.options import SuggestOptions
 from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
@@ -49,28 +50,21 @@ class StudiedFront:
     origin: str
 
 
-def find_front(
-    given: Path | None,
-    folder: Path,
-    runs: str | None = None,
-    gpu_file: Path | None = None,
-    cnn_files: Iterable[Path] | None = None,
-    *,
-    trust: bool = False,
-) -> StudiedFront:
-    """Return the front of a run folder or a formula.json: the given one, that in use, or built in.
+def find_front(options: SuggestOptions, folder: Path) -> StudiedFront:
+    """Return the front of the formula of the options: the given one, that in use in `folder`, or built in.
 
-    runs : a built-in table or a file of runs in place of those of the study. gpu_file, cnn_files : GPUs and
-    CNNs for that file. trust : take its times as they are. InputError for a formula without runs on one GPU,
-    or whose runs are not known.
+    The runs are those of the study, unless others are given. InputError for a formula without runs on one
+    GPU, or whose runs are not known.
     """
+    given, runs = options.front, options.runs
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
     if runs is None:
         table = _runs_of_study(place, chosen, origin)
     else:
-        table = trusted(find_table(runs, gpu_file, cnn_files), trust or runs in DATASETS)
+        table = find_table(runs, options.gpu_file, options.cnn_file)
+        table = trusted(table, options.trust or runs in DATASETS)
     return StudiedFront(chosen, _near_best(place) if place else (), table, origin)
 
 
@@ -97,8 +91,7 @@ def _held_out_percent(law: Formula) -> float:
 
 
 def _runs_of_study(place: Path | None, chosen: Formula, origin: str) -> RunTable:
-    definition = place / "study.toml" if place else None
-    if definition is not None and definition.is_file():
+    if place and (definition := place / "study.toml").is_file():
         study = definition_of(read_definition(definition), str(definition))
         gpus, cnns = study.gpu_file, map(Path, study.cnn_file)
         return find_table(study.table, None if not gpus else Path(gpus), cnns)

@@ -164,14 +164,7 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
     on_step : called when a step begins.
     """
     on_step("reading the runs", 0.0)
-    front = find_front(
-        options.front,
-        Path.cwd(),
-        options.runs,
-        options.gpu_file if options.runs else None,
-        options.cnn_file if options.runs else None,
-        trust=options.trust,
-    )
+    front = find_front(options, Path.cwd())
     pool, note = worth_measuring(_pool(options, part_of(on_step, 0.1, 0.5)), [front.measured])
     found = suggested_runs(
         front, pool, options.number, options.repeats, seed=options.seed, on_step=part_of(on_step, 0.5, 1.0)

@@ -174,24 +174,11 @@ def _text(text: str) -> str:
 
 def _shown(cell: str, style: str) -> str:
     """Return a number as commands show it, as a cell formula that gives a text."""
-    if style == "gigabytes":
-        return f"ROUND({cell}/1E9,2-INT(LOG10({cell}/1E9)))"
     if style == "seconds":
-        steps = ((1, f'{_number(cell)}&" s"'), (0.001, f'{_number(f"({cell}*1000)")}&" ms"'))
-        text = f'{_number(f"({cell}*1000000)")}&" µs"'
-        for least, shown in reversed(steps):
-            text = f"IF(ABS({cell})>={least},{shown},{text})"
-        return text
-    return _number(cell) if style == "number" else cell
-
-
-def _number(cell: str) -> str:
-    """Return three significant digits, but every digit of the integer part, as a cell formula."""
-    size = f"INT(LOG10(ABS({cell})))"
-    exponent = f'IF({size}<0,"-","+")&TEXT(ABS({size}),"00")'
-    wide = f'ROUND({cell}/10^{size},2)&"e"&{exponent}'
-    usual = f'IF(ABS({cell})>=1000,FIXED({cell},0),ROUND({cell},MAX(2-{size},0))&"")'
-    return f'IF({cell}=0,"0",IF(OR(ABS({cell})<0.0001,ABS({cell})>=1000000000),{wide},{usual}))'
+        sizes = {"s": cell, "ms": f"({cell}*1000)", "us": f"({cell}*1000000)"}
+        numbers = {unit: _shown(size, "number") for unit, size in sizes.items()}
+        return filled(TABLES["shown"][style], {"cell": cell, **numbers})
+    return filled(TABLES["shown"].get(style, "{cell}"), {"cell": cell})
 
 
 def _given(model: Model) -> dict[str, Given]:
