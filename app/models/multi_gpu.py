@@ -127,7 +127,8 @@ def added_time() -> Expression:
         algorithm_indicator(feature)
         for feature in dict.fromkeys(FEATURE_OF_ALGORITHM[name] for name in scaling.provenance[ALGORITHMS])
     ]
-    is_covered = reduce(lambda one, other: Apply("add", (one, other)), map(Variable, covered))
+    indicators: list[Expression] = [Variable(name) for name in covered]
+    is_covered = reduce(lambda one, other: Apply("add", (one, other)), indicators)
     others = substitute(feature_expression(EXCHANGE), dict.fromkeys(covered, Constant(0.0)))
     return Apply("add", (Apply("mul", (is_covered, added)), fold_constants(others)))
 

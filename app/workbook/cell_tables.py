@@ -6,10 +6,10 @@ for its number. Its values for the first choice come from the same expression.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.figure_rows import definition_of
 from trainlaw.app.models.terms import values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter, column_range, quoted
 from trainlaw.app.workbook.model import filled, new_sheet, steps_of
@@ -36,6 +36,7 @@ class SheetColumn(NamedTuple):
     values: list[float | str]
 
 
+@dataclass
 class CellTable:
     """A sheet under construction: rows that are computed alike, of which the first ones have values.
 
@@ -44,19 +45,13 @@ class CellTable:
     key. top : its first row, counted from 0.
     """
 
-    def __init__(
-        self,
-        name: str,
-        known: int,
-        count: int,
-        facts: Callable[[str], tuple[str, np.ndarray]],
-        *,
-        words: Mapping[str, Sequence[str]],
-        top: int = TOP,
-    ) -> None:
-        self.name, self.known, self.count, self._facts, self.top = name, known, count, facts, top
-        self._words = words
-        self.columns: dict[str, SheetColumn] = {}
+    name: str
+    known: int
+    count: int
+    facts: Callable[[str], tuple[str, np.ndarray]]
+    words: Mapping[str, Sequence[str]]
+    top: int = TOP
+    columns: dict[str, SheetColumn] = field(default_factory=dict)
 
     def add(self, key: str, values: Values, words: Sequence[str] = (), **places: str) -> None:
         """Add a column; a value that is not finite is shown as an empty cell.
@@ -68,7 +63,7 @@ class CellTable:
             for value in values
         ]
         padded = [*shown, *[""] * (self.count - len(shown))]
-        title, unit, style, *template = words or self._words[key]
+        title, unit, style, *template = words or self.words[key]
         whole = "".join(filled(text, places) for text in template)
         self.columns[key] = SheetColumn(key, title, unit, style, whole, padded)
 
@@ -94,22 +89,18 @@ class CellTable:
             values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
             guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
             if number == len(steps):
-                self.add(key, values, (*(words or self._words[key]), guarded))
+                self.add(key, values, (*(words or self.words[key]), guarded))
             else:
                 self.add(f"{key} {number}", values, (f"step {number}", "", "general", guarded))
 
-    def add_answer(self, name: str) -> None:
-        """Add a row of the table of answers as a column, over earlier columns of these names."""
-        self.add_expression(name, definition_of(name))
-
     def place(self, name: str) -> str:
         """Return the template of the place of a base column."""
-        return f"{{@{name}}}" if name in self.columns else self._facts(name)[0]
+        return f"{{@{name}}}" if name in self.columns else self.facts(name)[0]
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column or base column of the known rows, (n_known,); nan where there is no number."""
         if name not in self.columns:
-            return np.broadcast_to(self._facts(name)[1], self.known)
+            return np.broadcast_to(self.facts(name)[1], self.known)
         values = self.columns[name].values[: self.known]
         return np.array([np.nan if isinstance(value, str) else value for value in values])
 
@@ -154,43 +145,29 @@ class CellTable:
         sheet.plan.frozen = (self.top, 1)
         return sheet
 
-    def order(self) -> np.ndarray:
-        """Return the known rows that have a rank, the best first."""
-        ranks = self.numbers("rank")
-        return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
-
-
-class Head(NamedTuple):
-    """A column of a view: its title, unit, style, width, and what its cells are multiplied by."""
-
-    title: str
-    unit: str
-    style: str
-    width: float
-    scale: int = 1
-
 
 def write_best_first(
-    sheet: SheetWriter, table: CellTable, heads: Mapping[str, Head], top: int, rows: int
+    sheet: SheetWriter, table: CellTable, heads: Mapping[str, Sequence[Any]], top: int, rows: int
 ) -> None:
-    """Write the first `rows` ranks of a table below a line of heads in row `top`; `heads` by column key."""
-    place = "ROWS($A${first}:$A{row})"
-    ranks, order = table.span("rank"), table.order()
-    for column, head in enumerate(heads.values()):
-        text = f"{head.title}, {head.unit}" if head.unit else head.title
-        sheet.text(top, column, text, "head_unit" if head.style == "unit" else "head_right")
+    """Write the first `rows` ranks of a table below a line of heads in row `top`.
+
+    heads : title, unit, style, width and what its cells are multiplied by, by column key.
+    """
+    whole, ranks = table.span("rank"), table.numbers("rank")
+    # The known rows that have a rank, the best first.
+    order = np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
+    for column, (title, unit, style, *_) in enumerate(heads.values()):
+        text = f"{title}, {unit}" if unit else title
+        sheet.text(top, column, text, "head_unit" if style == "unit" else "head_right")
     sheet.plan.heights[top] = 48
     for number in range(rows):
         row = top + 1 + number
-        ranked = place.format(first=top + 2, row=row + 1)
-        for column, (key, head) in enumerate(heads.items()):
-            found = f"INDEX({table.span(key)},MATCH($A{row + 1},{ranks},0))"
-            if head.scale != 1:
-                found = f'IFERROR({head.scale}*{found},"")'
+        ranked = f"ROWS($A${top + 2}:$A{row + 1})"
+        for column, (key, (_, _, style, _, scale)) in enumerate(heads.items()):
+            found = f"INDEX({table.span(key)},MATCH($A{row + 1},{whole},0))"
+            found = found if scale == 1 else f'IFERROR({scale}*{found},"")'
             text = f'IF($A{row + 1}="","",{found})'
             if key == "rank":
-                text = f'IF({ranked}<=MAX({ranks}),{ranked},"")'
+                text = f'IF({ranked}<=MAX({whole}),{ranked},"")'
             value = table.columns[key].values[order[number]] if number < len(order) else ""
-            sheet.formula(
-                row, column, text, value if isinstance(value, str) else head.scale * value, head.style
-            )
+            sheet.formula(row, column, text, value if isinstance(value, str) else scale * value, style)

@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
-from trainlaw.app.answers.figure_rows import needed_memory
+from trainlaw.app.answers.figure_rows import definition_of, needed_memory
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.book_plan import BookPlan, Chart
-from trainlaw.app.workbook.cell_tables import CellTable, Head, write_best_first
-from trainlaw.app.workbook.choices import ASKED_LINK, ASKED_TUNED
+from trainlaw.app.workbook.cell_tables import CellTable, write_best_first
 from trainlaw.app.workbook.errors_sheet import (
     class_factor,
     interval_class,
@@ -62,7 +61,7 @@ _CHARTED = 25  # best GPUs in the chart: more labels would overlap
 # A table that compares GPUs has one host for all of them, as that of `trainlaw predict --all-gpus` has.
 SLOWEST = "tl_slowest_launch_s"
 _SAME_HOST, _LEFT_OUT = "All on one host: ", " GPUs are left out, which lack what is chosen: sheet All GPUs."
-_HEADS = {key: Head(*row) for key, row in TABLES["ranking"].items()}
+_HEADS = TABLES["ranking"]
 
 
 def write_all_gpus(book: BookPlan, model: Model) -> None:
@@ -75,7 +74,7 @@ def write_all_gpus(book: BookPlan, model: Model) -> None:
     _add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table, model)
     _add_costs(table, model)
-    ranking = new_sheet(book, "Ranking", widths=[head.width for head in _HEADS.values()])
+    ranking = new_sheet(book, "Ranking", widths=[width for *_, width, _ in _HEADS.values()])
     launch = 1e6 * max(table.numbers(LAUNCH)) if LAUNCH in table.columns else 0.0
     left_out = f'COUNTIF({table.span("left_out")},"?*")'
     parts = [f'"{_SAME_HOST}"', f"ROUND(1000000*{SLOWEST},0)", '" µs per layer. "'] if launch else []
@@ -123,9 +122,10 @@ def _with_facts(model: Model) -> CellTable:
 
 def _asked(model: Model) -> list[str]:
     """Return cell formulas of what is chosen and a GPU may lack."""
-    of_scope = "tl_compilation" if model.is_forward else ASKED_LINK
-    tuned = [ASKED_TUNED] if model.needs("choices", "is_tuned") else []
-    return ["{@precision}", of_scope, *tuned]
+    rows = TABLES["choices"]["rare"]
+    names = ["compilation" if model.is_forward else "link"]
+    names += ["is_tuned"] if model.needs("choices", "is_tuned") else []
+    return ["{@precision}", *(rows[name]["asked"] for name in names)]
 
 
 def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:
@@ -206,8 +206,8 @@ def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, 
         factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base, host)
         values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
     table.add("interval_factor", values, factor=text)
-    table.add_answer("low_s")
-    table.add_answer("high_s")
+    for name in ("low_s", "high_s"):
+        table.add_expression(name, definition_of(name))
     time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
     table.add("below", time - low)
@@ -215,11 +215,11 @@ def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, 
 
 
 def _add_speed_and_memory(table: CellTable, model: Model) -> None:
-    table.add_answer("samples_per_second")
+    table.add_expression("samples_per_second", definition_of("samples_per_second"))
     for kind, need in zip(("least", "usual"), needed_memory(model.formula), strict=True):
         table.add_expression(f"memory_{kind}_bytes", need)
     for name in ("memory_held_bytes", "fits_in_memory"):
-        table.add_answer(name)
+        table.add_expression(name, definition_of(name))
     words = ",".join(f'"{word}"' for word in FITS_WORDS)
     values = table.numbers("fits_in_memory")
     shown = [FITS_WORDS[int(value)] if math.isfinite(value) else NOT_KNOWN for value in values]

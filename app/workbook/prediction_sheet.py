@@ -12,7 +12,7 @@ from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.models.terms import values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.choices import rare_choices, usual_choices, write_choices
+from trainlaw.app.workbook.choices import choices_of, write_choices
 from trainlaw.app.workbook.errors_sheet import interval_factor
 from trainlaw.app.workbook.lookup_sheets import gpu_table_rows, listed_price, row_named, usable_price
 from trainlaw.app.workbook.model import (
@@ -99,7 +99,7 @@ def write_prediction(sheet: SheetWriter, model: Model, said: Said) -> None:
 
     said : the sentences of the first choice.
     """
-    usual, rare = usual_choices(model), rare_choices(model)
+    usual, rare = choices_of(model, "usual"), choices_of(model, "rare")
     places = _places(model) | {
         "valid": f"AND({','.join(choice.valid for choice in (*usual, *rare))})",
         "setups": "&".join(f"INDEX(tl_{SETUP},{number + 1})" for number in range(len(said.setups))),

@@ -101,20 +101,16 @@ def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
                 setups[row] = text
             else:
                 said[answer.kind] += [text] if text else []
-                _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
+                # Which sentence of its kind it is, where it is said.
+                letter, value = _COUNTED[answer.kind], float(len(said[answer.kind]))
+                count = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
+                sheet.formula(row, _LETTERS.index(letter), count, value if text else "", "general")
         row += 1
     for name, letter in (("said", _SAID), *_COUNTED.items()):
         sheet.define_range(f"tl_{name}", _LETTERS.index(letter), first, row - 1)
     sheet.book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
     sheet.define_range(f"tl_{SETUP}", _LETTERS.index(_SAID), min(setups), max(setups))
     return Said([*setups.values()], said[NOTE], said[WARNING])
-
-
-def _write_count(sheet: SheetWriter, first: int, row: int, kind: str, count: int | None) -> None:
-    """Write which sentence of its kind that of a row is; None where it is not said."""
-    letter = _COUNTED[kind]
-    text = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
-    sheet.formula(row, _LETTERS.index(letter), text, "" if count is None else float(count), "general")
 
 
 def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
