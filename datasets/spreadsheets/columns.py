@@ -1,5 +1,6 @@
 """The columns of a table by the user's answers, else by their headings; questions for the others."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -239,6 +240,10 @@ def _above_cells(meaning: Meaning, cells: pd.Series, dialogue: Dialogue) -> Mean
         # "Network" is a network of machines or a CNN, "#GPU" their number or name.
         if meaning.target == kind and names(other):
             return Meaning(other)
+    if meaning.target == "epochs" and len(cells) > 1:
+        # "Epoch" is the number of each, or how many there were.
+        steps = pd.to_numeric(cells, errors="coerce").diff().iloc[1:]
+        return Meaning(IGNORED) if (steps == 1).all() else meaning
     strange = meaning.is_weak and meaning.target in ("gpu", "cnn") and not names(meaning.target)
     return Meaning("") if strange else meaning
 
@@ -297,9 +302,9 @@ def _likely_times(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
 ) -> list[FileColumn]:
     """Ask which columns are the times; return those of the likely answer, under which all else is asked."""
-    measured = {own for own in found if any(map(is_measured, table.cells[own]))}
-    numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
-    unknown = [own for own in found if not found[own].target and own in measured]
+    measured = [own for own in found if any(map(_is_number, table.cells[own].dropna().unique()[:_SAMPLE]))]
+    numeric = [own for own in measured if found[own].target in (TIME, RATE)]
+    unknown = [own for own in measured if not found[own].target and not asked_words(own)]
     counts = [own for own in unknown if _is_count(map(plain_text, table.cells[own].dropna()))]
     numeric = numeric or [own for own in unknown if found[own].unit or own not in counts]
     numeric = numeric or [own for own in measured if found[own].target == IGNORED and found[own].unit]
@@ -311,6 +316,11 @@ def _likely_times(
     dialogue.ask("columns", f"{text} --columns-are ({', '.join(SAYINGS)})", options)
     alone = [FileColumn(own, found[own].target or TIME, found[own].unit) for own in numeric[:1]]
     return next(iter(likely.values()), alone)
+
+
+def _is_number(cell: object) -> bool:
+    """Return whether a cell is a number, perhaps with the unit of a time, with either decimal mark."""
+    return not all(math.isnan(quantity(cell, mark)[0]) for mark in ".,")
 
 
 def _may_be_times(meaning: Meaning | None) -> bool:
