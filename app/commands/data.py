@@ -238,8 +238,7 @@ def import_file(
         table=table_number or 0,
         area=area or "",
     )
-    others = [("--out", to), ("--merge-with", merge_with)]
-    runs = imported_runs(file, answers, gpu_file, cnn_file, others=others)
+    runs = imported_runs(file, answers, gpu_file, cnn_file)
     _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
 
 
