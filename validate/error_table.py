@@ -41,9 +41,7 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     """
     if not len(result.predictions):
         return pd.DataFrame(columns=_KEYS)
-    summary = result.summary()
-    summary.insert(0, "name", OVERALL)
-    parts = [summary.assign(level=OVERALL)]
+    parts = [result.summary().assign(level=OVERALL, name=OVERALL)]
     for level in (BY_GPU, BY_CNN, *(name for name in FURTHER_LEVELS if name in result.predictions)):
         parts.append(result.errors_by(level).rename(columns={level: "name"}).assign(level=level))
     frame = _mean_over_seeds(pd.concat(parts, ignore_index=True))
