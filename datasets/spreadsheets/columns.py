@@ -176,13 +176,9 @@ def _asked_parts(table: SheetTable, dialogue: Dialogue) -> dict[str, str]:
     have, found = _have([*targets.values(), *dialogue.answers.columns_are], dialogue), dict[str, str]()
     have |= {"batch"} if have & set(BATCHES) else set()
     for heading, target in targets.items():
-        for text in table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ():
-            kinds = (
-                ()
-                if dialogue.names.is_name(target, str(text), SURE)
-                else _more(str(text), target, have, dialogue)
-            )
-            if kinds:
+        texts = map(str, table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ())
+        for text in (own for own in texts if not dialogue.names.is_name(target, own, SURE)):
+            if kinds := _more(text, target, have, dialogue):
                 ours, what = ",".join((target, *kinds)), ", ".join(_CALLED.get(kind, kind) for kind in kinds)
                 question = f"{heading} also says {what} ({shown(text)}): is it read so?"
                 dialogue.ask("columns", question, choices("--column", [heading], f"{ours}="))
