@@ -95,7 +95,7 @@ class Names:
         """Return what the longest words of a text at its beginning or end say of a kind, and the others."""
         if said := self.says(kind, text.strip(), least):
             return said, ""
-        words, mark = re.sub(r"[()\[\],;]", " ", text).split(), " "
+        words, mark = re.sub(r"[()\[\],;@]", " ", text).split(), " "
         if len(words) == 1 and not any(self.is_name(own, text, SURE) for own in ("gpu", "cnn")):
             words, mark = re.split("[-_/]", words[0]), "-"
         for length in range(len(words) - 1, 0, -1):
