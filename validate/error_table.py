@@ -61,7 +61,7 @@ def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     single = frame[seeded & (frame["level"] == OVERALL)]
     rest = frame[~seeded & (frame["estimator"] != OURS)]
     merged = pd.concat([means.assign(estimator=OURS), single, rest], ignore_index=True)
-    # In the order of the table: line by line, its estimators as they came.
+    # In the order of the table: line by line, its estimators in their order.
     lines, names = pd.MultiIndex.from_frame(frame[["level", "name"]]).unique(), frame["estimator"].unique()
     place = lines.get_indexer(pd.MultiIndex.from_frame(merged[["level", "name"]]))
     merged = merged.iloc[np.lexsort((pd.Index(names).get_indexer(merged["estimator"]), place))]

@@ -151,8 +151,9 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
 def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     """Return a table with a column for each of ours that one of theirs holds, as "RTX 3090, fp16" does."""
     cells, parts = table.cells, dict(zip(map(str, table.cells), table.parts, strict=True))
-    several = {ours: heading for ours, heading in dialogue.answers.columns.items() if "," in ours}
-    for ours, heading in (several | _asked_parts(table, dialogue)).items():
+    given = {ours: heading for ours, heading in dialogue.answers.columns.items() if heading in cells}
+    several = {ours: heading for ours, heading in given.items() if "," in ours}
+    for ours, heading in (several | _asked_parts(table, given, dialogue)).items():
         kinds, said = ours.split(","), dict[object, dict[str, str]]()
         if twice := {*kinds} & {*map(str, cells)} - {heading}:
             raise InputError(
@@ -169,20 +170,16 @@ def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     return replace(table, cells=cells, parts=tuple(parts[str(own)] for own in cells))
 
 
-def _asked_parts(table: SheetTable, dialogue: Dialogue) -> dict[str, str]:
+def _asked_parts(table: SheetTable, given: Mapping[str, str], dialogue: Dialogue) -> dict[str, str]:
     """Ask whether columns of names say more, such as a precision, that no other column says."""
     targets = {heading: read_heading(heading).target for heading in map(str, table.cells)}
-    targets |= {heading: ours for ours, heading in dialogue.answers.columns.items()}
+    targets |= {heading: ours for ours, heading in given.items()}
     have, found = _have([*targets.values(), *dialogue.answers.columns_are], dialogue), dict[str, str]()
     have |= {"batch"} if have & set(BATCHES) else set()
     for heading, target in targets.items():
-        for text in table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ():
-            kinds = (
-                ()
-                if dialogue.names.is_name(target, str(text), SURE)
-                else _more(str(text), target, have, dialogue)
-            )
-            if kinds:
+        texts = map(str, table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ())
+        for text in (own for own in texts if not dialogue.names.is_name(target, own, SURE)):
+            if kinds := _more(text, target, have, dialogue):
                 ours, what = ",".join((target, *kinds)), ", ".join(_CALLED.get(kind, kind) for kind in kinds)
                 question = f"{heading} also says {what} ({shown(text)}): is it read so?"
                 dialogue.ask("columns", question, choices("--column", [heading], f"{ours}="))

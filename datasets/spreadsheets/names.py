@@ -61,6 +61,8 @@ class Names:
 
     def is_name(self, kind: str, text: str, least: int = ONE_OF_SEVERAL) -> bool:
         """Return whether a text is a name, `SURE`, or may be `ONE_OF_SEVERAL`."""
+        if (kind, text) in self.answered:
+            return True
         if (kind, text) not in self._known:
             is_text = 1 < len(text) < 80 and re.search("[a-z]", text, re.IGNORECASE) is not None
             try:
