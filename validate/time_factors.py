@@ -26,7 +26,7 @@ from trainlaw.formulas.algebra.tidying import rounded, tidy
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.least_squares import Prior, robust_least_squares
+from trainlaw.validate.least_squares import robust_least_squares
 
 # Standard deviations of logarithms, chosen on held-out GPU groups (docs/explanation/law.md): of the factor
 # common to all GPUs, of the deviation of one time from it, of the host's times, and of runs around a
@@ -173,7 +173,11 @@ def _fit(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> _Fit:
     deviations = np.append(deviations, np.full(len(stacks), _STACK_DEVIATION))
 
     def log_times(logs: np.ndarray) -> np.ndarray:
-        alike = _log_times(formula, rows, names, logs[:, :n_times] @ spread)
+        """From sets of parameters, (n_sets, k), to ln(seconds) of each run, (n_sets, n_runs)."""
+        shares = logs[:, :n_times] @ spread
+        with np.errstate(all="ignore"):
+            found = rows.predict_scaled(formula, names, np.exp(shares))
+            alike = np.log(np.where(found > 0, found, np.nan)) + (0.0 if names else shares)
         return alike + logs[:, n_times:] @ is_stack if stacks else alike
 
     wanted = np.log(seconds)
@@ -188,7 +192,7 @@ def _fit(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> _Fit:
         return (found[0] - wanted) / RUN_DEVIATION, (found[1:] - found[0]).T / step / RUN_DEVIATION
 
     fitted = robust_least_squares(
-        residuals, start, soft_l1_scale=1.0, prior=Prior(start, deviations), max_steps=30, tolerance=1e-5
+        residuals, start, soft_l1_scale=1.0, deviation=deviations, max_steps=30, tolerance=1e-5
     )
     return _Fit(names, stacks, spread, fitted.parameters, before)
 
@@ -277,14 +281,6 @@ def _spread(names: Sequence[str], n_runs: int) -> tuple[np.ndarray, np.ndarray]:
     of_time = TIME_DEVIATION if n_runs > 1 else _TIME_DEVIATION_OF_ONE
     deviations = [HOST_DEVIATION if name in HOST_TIMES else of_time for name in different]
     return np.vstack([common, single]), np.array([COMMON_DEVIATION, *deviations])
-
-
-def _log_times(formula: Formula, rows: FormulaRows, names: Sequence[str], logs: np.ndarray) -> np.ndarray:
-    """Return ln(seconds) of each run for several sets of factors, (n_sets, n_times) to (n_sets, n_runs)."""
-    with np.errstate(all="ignore"):
-        found = rows.predict_scaled(formula, names, np.exp(logs))
-        times = np.log(np.where(found > 0, found, np.nan))
-        return np.asarray(times if names else times + logs)
 
 
 def interval_share(n_runs: int) -> float:

@@ -113,7 +113,7 @@ def check_file(
     from trainlaw.app.inputs.run_tables import built_in_file, file_options, named_file, run_faults
     from trainlaw.app.inputs.selection import pairs_of
     from trainlaw.app.models.doubts import remarks, run_doubts, trusted
-    from trainlaw.app.models.timed_parts import is_training
+    from trainlaw.app.models.law_times import is_training
     from trainlaw.datasets import DATASETS
     from trainlaw.formulas import InputError
 
@@ -210,8 +210,8 @@ def import_file(
     twice off the built-in formula are not written without --trust.
 
     Logs are recognised by their content: those of torchvision's reference training, timm, PyTorch's
-    imagenet/main.py, Keras, Lightning, Hugging Face, dllogger and Ultralytics. --set answers what a log does
-    not say.
+    imagenet/main.py, MMEngine, Keras, Lightning, Hugging Face, dllogger, Ultralytics, mllog,
+    tf_cnn_benchmarks and Horovod. --set answers what a log does not say.
     """
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
     from trainlaw.app.terminal.spreadsheets import imported_runs
@@ -238,8 +238,7 @@ def import_file(
         table=table_number or 0,
         area=area or "",
     )
-    others = [("--out", to), ("--merge-with", merge_with)]
-    runs = imported_runs(file, answers, gpu_file, cnn_file, others=others)
+    runs = imported_runs(file, answers, gpu_file, cnn_file)
     _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
 
 

@@ -8,8 +8,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.law_times import law_seconds, single_gpu_law_seconds
-from trainlaw.app.models.timed_parts import check_timed_parts, is_training
+from trainlaw.app.models.law_times import check_timed_parts, is_training, law_seconds, single_gpu_law_seconds
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import DATASETS, RunTable, built_in_gpus

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -83,14 +84,6 @@ class Part:
         """The features of the term: terms with the same ones count as equal, whatever their constants."""
         return frozenset(variables(self.expression))
 
-    @property
-    def counted(self) -> Expression:
-        """The term as one expression that is 0 where another side is larger; equal sides count half each."""
-        whole = self.expression
-        for side, other, _ in self.against:
-            whole = Apply("mul", (whole, Apply("step", (Apply("sub", (side, other)),))))
-        return whole
-
 
 def parts_of(formula: Formula, expression: Expression | None = None) -> list[Part]:
     """Return the terms of a formula, those inside maxima one by one; in each row their values add up to it.
@@ -124,23 +117,16 @@ def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConst
     Names that are features of the formula are skipped.
     """
     expression = formula.ungrouped
-    taken = {spec.name for spec in formula.features}
-    values = constants(expression)
-    units = _units(expression, formula)
-    free = (name for name in map("constant_{}".format, range(1, 10**6)) if name not in taken)
+    values, given = constants(expression), {spec.name: spec.unit for spec in formula.features}
+    try:
+        units = constant_units(expression, given, formula.target.unit)
+    except UnitError:
+        # A formula that the user wrote may mix units; it can still be computed.
+        units = (None,) * len(values)
+    free = (name for name in map("constant_{}".format, range(1, 10**6)) if name not in given)
     found = tuple(NamedConstant(next(free), value, unit) for value, unit in zip(values, units, strict=True))
     following = iter(found)
     return rebuilt(expression, constant=lambda node: Variable(next(following).name)), found
-
-
-def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:
-    try:
-        return constant_units(
-            expression, {spec.name: spec.unit for spec in formula.features}, formula.target.unit
-        )
-    except UnitError:
-        # A formula that the user wrote may mix units; it can still be computed.
-        return (None,) * len(constants(expression))
 
 
 def part_values(
@@ -156,14 +142,11 @@ def part_values(
     used = {spec.name: np.asarray(columns[spec.name]) for spec in formula.used_features}
     length = len(next(iter(columns.values()))) if columns else 1
     rows = []
-    known: dict[Expression, np.ndarray] = {}
 
+    @cache
     def value(expression: Expression) -> np.ndarray:
-        if expression not in known:
-            values, valid = evaluate(expression, used)
-            # A term without features is the same for every row.
-            known[expression] = np.broadcast_to(np.where(valid, values, np.nan), length)
-        return known[expression]
+        # A term without features is the same for every row.
+        return np.broadcast_to(values_of(expression, used), length)
 
     for part in parts_of(formula):
         of_rows = value(part.expression)
@@ -172,6 +155,15 @@ def part_values(
             of_rows = np.where(wins, of_rows, 0.0)
         rows.append(of_rows if sums is None else sums.apply(of_rows))
     return np.array(rows)
+
+
+def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""
+    names = variables(expression)
+    shape = np.broadcast_shapes(*(np.shape(columns[name]) for name in names)) if names else ()
+    flat = {name: np.broadcast_to(columns[name], shape).ravel() for name in names}
+    values, valid = evaluate(expression, flat)
+    return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
 def mean_shares(

@@ -19,12 +19,21 @@ from trainlaw.app.workbook.errors_sheet import (
     interval_class,
     is_known_generation,
 )
-from trainlaw.app.workbook.model import DEFAULT_PRECISION, FIRST, LAYOUTS, Model, fact, is_listed, option
-from trainlaw.datasets import CnnCounts, built_in_gpus
-from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.app.workbook.model import (
+    DEFAULT_PRECISION,
+    FIRST,
+    LAYOUTS,
+    TABLES,
+    Model,
+    fact,
+    filled,
+    is_listed,
+    option,
+)
+from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 from trainlaw.formulas import Constant, Expression, InputError, variables
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 from trainlaw.validate.formula_intervals import intervals_of
 
 SETUP = "setup"
@@ -55,10 +64,6 @@ class Given(NamedTuple):
 def chosen_gpu_fact(column: str) -> str:
     """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
     return fact("gpu", f'"{column}"')
-
-
-def _chosen_cnn_fact(column: str) -> str:
-    return fact("cnn", f'"{column}"')
 
 
 def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
@@ -96,20 +101,16 @@ def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
                 setups[row] = text
             else:
                 said[answer.kind] += [text] if text else []
-                _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
+                # Which sentence of its kind it is, where it is said.
+                letter, value = _COUNTED[answer.kind], float(len(said[answer.kind]))
+                count = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
+                sheet.formula(row, _LETTERS.index(letter), count, value if text else "", "general")
         row += 1
     for name, letter in (("said", _SAID), *_COUNTED.items()):
         sheet.define_range(f"tl_{name}", _LETTERS.index(letter), first, row - 1)
     sheet.book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
     sheet.define_range(f"tl_{SETUP}", _LETTERS.index(_SAID), min(setups), max(setups))
     return Said([*setups.values()], said[NOTE], said[WARNING])
-
-
-def _write_count(sheet: SheetWriter, first: int, row: int, kind: str, count: int | None) -> None:
-    """Write which sentence of its kind that of a row is; None where it is not said."""
-    letter = _COUNTED[kind]
-    text = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
-    sheet.formula(row, _LETTERS.index(letter), text, "" if count is None else float(count), "general")
 
 
 def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
@@ -169,60 +170,39 @@ def _text(text: str) -> str:
 
 def _shown(cell: str, style: str) -> str:
     """Return a number as commands show it, as a cell formula that gives a text."""
-    if style == "gigabytes":
-        return f"ROUND({cell}/1E9,2-INT(LOG10({cell}/1E9)))"
     if style == "seconds":
-        steps = ((1, f'{_number(cell)}&" s"'), (0.001, f'{_number(f"({cell}*1000)")}&" ms"'))
-        text = f'{_number(f"({cell}*1000000)")}&" µs"'
-        for least, shown in reversed(steps):
-            text = f"IF(ABS({cell})>={least},{shown},{text})"
-        return text
-    return _number(cell) if style == "number" else cell
-
-
-def _number(cell: str) -> str:
-    """Return three significant digits, but every digit of the integer part, as a cell formula."""
-    size = f"INT(LOG10(ABS({cell})))"
-    exponent = f'IF({size}<0,"-","+")&TEXT(ABS({size}),"00")'
-    wide = f'ROUND({cell}/10^{size},2)&"e"&{exponent}'
-    usual = f'IF(ABS({cell})>=1000,FIXED({cell},0),ROUND({cell},MAX(2-{size},0))&"")'
-    return f'IF({cell}=0,"0",IF(OR(ABS({cell})<0.0001,ABS({cell})>=1000000000),{wide},{usual}))'
+        sizes = {"s": cell, "ms": f"({cell}*1000)", "us": f"({cell}*1000000)"}
+        numbers = {unit: _shown(size, "number") for unit, size in sizes.items()}
+        return filled(TABLES["shown"][style], {"cell": cell, **numbers})
+    return filled(TABLES["shown"].get(style, "{cell}"), {"cell": cell})
 
 
 def _given(model: Model) -> dict[str, Given]:
     """Return every quantity of the rows that the workbook knows, with its value for the first choice."""
-    values = model.values
-    found = {name: Given(place, values[name]) for name, place in model.cells.items()}
-    found |= {
-        "n_gpus": Given("tl_n_gpus", 1.0),
-        "batch_per_gpu": Given("tl_batch_per_gpu", values["batch_per_gpu"]),
-        "single_gpu_time_s": Given("tl_alone_s", model.seconds),
-        "added_s": Given("tl_all_reduce_s", 0.0),
-        "n_nodes": Given("tl_n_nodes", 1.0),
-        "machine": Given(_machine(), "1 GPU"),
-        "is_undefined": Given("IF(ISNUMBER(tl_time_s),0,1)", 0.0),
-        "iterations": Given("tl_iterations", float(ceil(FIRST.images / FIRST.batch))),
-        "epochs": Given("tl_epochs", FIRST.epochs),
+    cells = {name: Given(place, model.values[name]) for name, place in model.cells.items()}
+    run: dict[str, Fact] = {
+        "n_gpus": 1.0,
+        "batch_per_gpu": model.values["batch_per_gpu"],
+        "single_gpu_time_s": model.seconds,
+        "added_s": 0.0,
+        "n_nodes": 1.0,
+        "machine": "1 GPU",
+        "is_undefined": 0.0,
+        "iterations": float(ceil(FIRST.images / FIRST.batch)),
+        "epochs": FIRST.epochs,
     }
     if model.is_forward:
-        found |= {"epochs": Given("1", 1.0), "machine": Given('"1 GPU"', "1 GPU")}
-        compilation = "tl_compilation"
-        found["compilation"] = Given(compilation, COMPILATIONS[0])
-        found["has_compilation"] = Given(f'IF({compilation}="{COMPILATIONS[0]}",0,1)', 0.0)
-    if model.scaling is not None:
-        found["is_scaled"] = Given("tl_is_scaled", 1.0)
-    cnn = model.first_choice.facts.cnns[0]
-    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model, cnn)
+        run |= {"compilation": COMPILATIONS[0], "has_compilation": 0.0}
+    run |= {"is_scaled": 1.0} if model.scaling is not None else {}
+    found = cells | _quantities("run", run, {})
+    found |= {"epochs": Given("1", 1.0), "machine": Given('"1 GPU"', "1 GPU")} if model.is_forward else {}
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model)
 
 
-def _machine() -> str:
-    """Return the cell formula of GPUs, nodes and links as text, as `machine_text` has it."""
-    n, nodes = "tl_n_gpus", "tl_n_nodes"
-    each = f'{n}/{nodes}&IF({n}>{nodes}," GPUs"," GPU")'
-    count = f'IF({nodes}=1,"1 node of ",FIXED({nodes},0)&" nodes of ")'
-    link = f'IF({n}>{nodes},", link "&tl_link_used,"")'
-    fabric = f'IF({nodes}>1,", fabric "&tl_network_used,"")'
-    return f'IF({n}=1,"1 GPU",{count}&{each}&{link}&{fabric})'
+def _quantities(part: str, values: Mapping[str, Fact], places: Mapping[str, str]) -> dict[str, Given]:
+    """Return the quantities of a part of the table that have a value for the first choice."""
+    texts = TABLES["quantities"][part]
+    return {name: Given(filled(texts[name], places), values[name]) for name in texts if name in values}
 
 
 def chosen_class_factor(model: Model) -> str:
@@ -234,38 +214,29 @@ def chosen_class_factor(model: Model) -> str:
 
 def _gpu(model: Model) -> dict[str, Given]:
     formula, gpu = model.formula, built_in_gpus().find(FIRST.gpu)
-    value = intervals_of(formula).factor(model.first_precision, gpu.generation)
-    of_class = chosen_class_factor(model)
     facts = gpu_facts(formula, gpu)
+    value = intervals_of(formula).factor(model.first_precision, gpu.generation)
     vendor, generation = chosen_gpu_fact("vendor"), chosen_gpu_fact("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
     is_one = ",".join(f"tl_gpu={name}" for name in calibrated) or "FALSE"
-    known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
-    made = is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE"
-    bf16, fp32 = chosen_gpu_fact("peak_bf16_flop_per_s"), chosen_gpu_fact("peak_fp32_flop_per_s")
-    texts = {
-        "gpu": "tl_gpu",
-        "vendor": f'IF({vendor}="","its vendor",{vendor})',
-        "generation": f'IF({generation}="","unknown",{generation})',
-        "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
-        "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
+    places = {
+        "known": f"OR({is_known_generation(formula, generation)}=1,{is_one})",
+        "made": is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE",
         "error_of_generation": held_out_error(formula, "generation", generation),
-        "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
-        "is_processor": f'IF({known},0,IF({chosen_gpu_fact("device")}="CPU",1,0))',
-        "is_one_die": f'IF(COUNTIF({chosen_gpu_fact("remark")},"* die*")>0,1,0)',
-        "has_slow_fp16": f'IF({chosen_gpu_fact("has_fast_fp16")}&""="0",1,0)',
-        "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
+        "is_other": f"IF(OR({is_one}),0,1)" if calibrated else "0",
+        "of_class": chosen_class_factor(model),
     }
-    for name in facts:
-        if name.startswith("is_unknown_"):
-            texts[name] = f'IF({chosen_gpu_fact(name.removeprefix("is_unknown_"))}="",1,0)'
-    memory = chosen_gpu_fact("memory_bytes")
-    return {
-        **{name: Given(text, facts[name]) for name, text in texts.items()},
-        "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
-        "class_factor": Given(f'IF({of_class}>0,{of_class},"")', value),
-        "has_interval": Given(f"IF({of_class}>0,1,0)", float(np.isfinite(value))),
+    unknown = {
+        name: Given(f'IF({chosen_gpu_fact(name.removeprefix("is_unknown_"))}="",1,0)', fact)
+        for name, fact in facts.items()
+        if name.startswith("is_unknown_")
     }
+    facts |= {
+        "class_factor": value,
+        "has_interval": float(np.isfinite(value)),
+        "memory_bytes": gpu.memory_bytes,
+    }
+    return _quantities("gpu", facts, places) | unknown | _quantities("interval", facts, places)
 
 
 def _precision(model: Model) -> dict[str, Given]:
@@ -285,32 +256,22 @@ def implied_stack(model: Model) -> str:
 
 def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
-    launch, is_last = "tl_host_launch_us", f'tl_layout="{LAYOUTS[1]}"'
-    of_layout = {"is_channels_last", "is_stack_channels_last"}
-    has_layout, has_launch = (
-        not base.isdisjoint(model.base_columns) for base in (of_layout, {"stated_launch_s"})
-    )
-    implied = f"IF(tl_stack={implied_stack(model)},0,1)"
-    has_stack = "is_stack_fused" in model.base_columns
-    by_default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
-    found = {
-        "by_default": Given(by_default, 1.0 - model.is_forward),
-        "stack": Given("tl_stack" if has_stack else '"eager"', "eager"),
-        "has_stack": Given(implied if has_stack else "0", 0.0),
-        "is_stack_unknown": Given('IF(tl_stack="unknown",1,0)' if has_stack else "0", 0.0),
-        "layout": Given(f'IF({is_last},"channels_last","nchw")' if has_layout else '"nchw"', "nchw"),
-        "has_layout": Given(f"IF({is_last},1,0)" if has_layout else "0", 0.0),
-        "has_host_launch": Given(f"IF(N({launch})>0,1,0)" if has_launch else "0", 0.0),
+    values: dict[str, Fact] = {
+        "by_default": 1.0 - model.is_forward,
+        **dict.fromkeys(("has_stack", "is_stack_unknown", "has_layout", "has_host_launch"), 0.0),
+        "stack": "eager",
+        "layout": "nchw",
+        **({} if "is_tuned" in model.base_columns else {"is_tuned": 0.0}),
     }
-    return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
+    default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
+    found = _quantities("setting", values, {"by_default": default, "implied_stack": implied_stack(model)})
+    without = [name for name in values if not model.needs("settings", name)]
+    literals = {name: '"{}"' if isinstance(values[name], str) else "{:g}" for name in without}
+    return found | {name: Given(text.format(values[name]), values[name]) for name, text in literals.items()}
 
 
-def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
-    formula = model.formula
-    facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
-    error = held_out_error(formula, "architecture", _chosen_cnn_fact("cnn_base"))
-    return {
-        "rough": Given(f'IF(COUNT({_chosen_cnn_fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})', ""),
-        "input_size_px": Given(_chosen_cnn_fact("input_size_px"), facts["input_size_px"]),
-        "error_of_architecture": Given(error, facts["error_of_architecture"]),
-    }
+def _cnn(model: Model) -> dict[str, Given]:
+    cnn = model.first_choice.facts.cnns[0]
+    facts = {**cnn_facts(cnn), **architecture_facts(model.formula, cnn.cnn_base)}
+    error = held_out_error(model.formula, "architecture", fact("cnn", '"cnn_base"'))
+    return _quantities("cnn", facts, {"error_of_architecture": error})

@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.datasets import find_cnn, find_gpu
-from trainlaw.datasets.cnns import Cnn, CnnBuilder
+from trainlaw.datasets import find_gpu
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.counts import counts
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.features.cnn_layer_features import (
     CNN_LAYER_COLUMNS,
     CNN_LAYER_FEATURES,
@@ -19,7 +21,7 @@ GPU = find_gpu("V100-SXM2-16GB")
 
 
 def test_shares_lie_in_range_and_rise_with_the_batch():
-    cnn = find_cnn("googlenet")
+    cnn = build("googlenet")
     few, many = (device_shares(cnn, GPU, batch) for batch in (1, 64))
     assert (few > 0).all()
     assert (many <= 1).all()
@@ -29,7 +31,7 @@ def test_shares_lie_in_range_and_rise_with_the_batch():
 
 def test_share_by_hand():
     """The last convolutions of googlenet: 7 x 7 pixels, so 49 rows at batch 1, one tile high."""
-    cnn = find_cnn("googlenet")
+    cnn = build("googlenet")
     place = max(p for p, layer in enumerate(cnn.layers) if layer.kind == "conv")
     layer = cnn.layers[place]
     assert (layer.out_height, layer.out_width) == (7, 7)
@@ -40,7 +42,7 @@ def test_share_by_hand():
 
 @pytest.mark.parametrize("batch", [1, 64])
 def test_the_share_of_a_layer_is_its_blocks_or_threads_over_those_of_the_gpu(batch):
-    cnn, gpu = find_cnn("lenet5"), find_gpu("V100-SXM2-16GB")
+    cnn, gpu = build("lenet5"), find_gpu("V100-SXM2-16GB")
     shares = device_shares(cnn, gpu, batch)
     for layer, share in zip(cnn.layers, shares, strict=True):
         if layer.macs:
@@ -58,7 +60,7 @@ def small():
     x = net.conv(net.input(3, 9, 11), 40, 3, 2, bias=True)
     x = net.conv(x, 40, (3, 5), groups=40)
     normal = net.elementwise(x, "batchnorm", vector_parameters=2 * net.channels(x))
-    pooled = net.max_pool(net.concat(net.conv(normal, 8, 1), normal), 2)
+    pooled = net.pool(net.concat(net.conv(normal, 8, 1), normal), "max_pool", 2)
     net.dense(net.conv(pooled, 24, 3, groups=4), 10)
     return Cnn("small", "small", "small", 9, 10, net.layers)
 
@@ -94,7 +96,7 @@ def test_equal_layers_are_one_row_that_counts():
     net = CnnBuilder()
     x = net.input(3, 8)
     for _ in range(3):
-        x = net.activation(net.conv(x, 3, 3), "relu")
+        x = net.elementwise(net.conv(x, 3, 3), "relu")
     layers = DistinctLayers.of(Cnn("net", "net", "net", 8, 10, net.layers))
     assert layers.kinds == ("conv", "relu", "iteration")
     assert layers.count.tolist() == [3.0, 3.0, 1.0]
