@@ -26,6 +26,7 @@ from trainlaw.app.models.terms import (
 )
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
+from trainlaw.app.text.tables import Table
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
@@ -273,6 +274,14 @@ def new_sheet(book: BookPlan, name: str, *, widths: Sequence[float] = (), **word
     sheet.plan.frozen = tuple(row.get("frozen", (0, 0)))
     sheet.plan.printed_rows = row["prints"]
     return sheet
+
+
+def write_named(sheet: SheetWriter, row: int, table: Table, names: Iterable[str] = ()) -> int:
+    """Write a table whose columns have names for look-ups, by default its titles; return the next row."""
+    end = sheet.table(row, table)
+    for column, name in enumerate(names or table.header):
+        sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
+    return end + 1
 
 
 def is_listed(value: str, names: str) -> str:

@@ -19,9 +19,9 @@ from trainlaw.app.workbook.model import (
     TABLES,
     USUAL_FABRIC,
     Model,
-    cell_name,
     new_sheet,
     steps_of,
+    write_named,
 )
 from trainlaw.app.workbook.spellings import instance_rows
 from trainlaw.datasets import link_table
@@ -51,10 +51,7 @@ def write_notes(book: BookPlan, model: Model) -> None:
     sheet.text(row, 0, "Tables behind the choices of sheet Prediction", "section")
     row += 1
     for columns, rows in _choice_tables(model):
-        end = sheet.table(row, Table.of(columns, rows, "number"))
-        for column, name in enumerate(columns):
-            sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
-        row = end + 1
+        row = write_named(sheet, row, Table.of(columns, rows, "number"))
     if not model.is_forward:
         _write_links(sheet, row)
 
