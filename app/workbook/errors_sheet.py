@@ -31,8 +31,7 @@ from trainlaw.validate.run_classes import (
     UNKNOWN_STACK,
 )
 
-_GENERATION = "generation"
-_LEVELS: Mapping[str, str] = {_GENERATION: _GENERATION, "architecture": BY_CNN}
+_LEVELS: Mapping[str, str] = {"generation": "generation", "architecture": BY_CNN}
 
 
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
@@ -61,7 +60,7 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
         if errors:
             table = Table.of([kind, f"error of {OURS}, %"], errors, "percent")
             row = write_named(sheet, row, table, [f"held_out_{kind}", f"error_of_{kind}"])
-    for kind in (_GENERATION, "vendor"):
+    for kind in ("generation", "vendor"):
         if seen := model.formula.provenance.get(f"{kind}s"):
             table = Table.of([f"{kind} of training runs"], [[name] for name in seen], "percent")
             row = write_named(sheet, row, table, [kind])

@@ -135,10 +135,7 @@ def _write_links(sheet: SheetWriter, row: int) -> None:
         ("link", "node", "Links within a node", OWN_LINK, "link"),
         ("network", "network", "Fabrics between nodes", USUAL_FABRIC, "fabric"),
     ):
-        rows = {
-            str(link.name): {name: link[name] for name in facts}
-            for _, link in table[table["scope"] == scope].iterrows()
-        }
+        rows = table.loc[table["scope"] == scope, facts].to_dict("index")
         usual_row = {**empty, "remark": f"column {column} of sheet GPUs"}
         sheet.text(row, 0, title, "section")
         row = 1 + write_look_up_table(sheet, kind, {usual: usual_row, **rows}, head=row + 2)
