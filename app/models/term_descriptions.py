@@ -94,7 +94,7 @@ def resource_of(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -
     """
     if len(specs) == 1 and specs[0].name in _ALONE:
         return str(_TITLES[specs[0].name])
-    return _RESOURCES[_kinds(specs, features)[0]]
+    return str(_RESOURCES[_kinds(specs, features)[0]])
 
 
 def _kinds(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -> list[str]:

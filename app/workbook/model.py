@@ -313,7 +313,12 @@ class _Places(dict[str, str]):
         if place.startswith("@") or place in ("row", "above"):
             return f"{{{place}}}"  # of a template, which has a cell in each row
         kind, name = place.split(" ")
-        return figure_cell(name) if kind == "figure" else fact(kind, f'"{name}"')
+        if kind == "figure":
+            return figure_cell(name)
+        if kind == "server":
+            rented, usual = of_instance(name.removeprefix("server_"), '""'), fact("gpu", f'"{name}"')
+            return f'IF({rented}="",{usual},{rented})'
+        return fact(kind, f'"{name}"')
 
 
 def filled(text: str, places: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from trainlaw.app.answers.facts import Fact, precision_facts
@@ -135,7 +136,7 @@ def _write_links(sheet: SheetWriter, row: int) -> None:
         ("link", "node", "Links within a node", OWN_LINK, "link"),
         ("network", "network", "Fabrics between nodes", USUAL_FABRIC, "fabric"),
     ):
-        rows = table.loc[table["scope"] == scope, facts].to_dict("index")
+        rows: dict[Any, Any] = table.loc[table["scope"] == scope, facts].to_dict("index")
         usual_row = {**empty, "remark": f"column {column} of sheet GPUs"}
         sheet.text(row, 0, title, "section")
         row = 1 + write_look_up_table(sheet, kind, {usual: usual_row, **rows}, head=row + 2)
