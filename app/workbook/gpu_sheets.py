@@ -106,12 +106,13 @@ def _with_facts(model: Model) -> CellTable:
 
     table = CellTable(NAME, len(rows), len(rows) + SPARE, facts, words=TABLES["all_gpus"])
     table.add("gpu", 'IF(GPUs!$A{row}="","",GPUs!$A{row})', list(rows))
-    _add_precision(table, model, rows)
+    _add_precision(table, model, rows, letters)
     if LAUNCH in model.base_columns:
         left = f"*{option('compilation', 'launches_left')}" if model.is_forward else ""
         slowest = np.full(len(rows), np.nanmax(table.numbers(LAUNCH)))
         table.add(LAUNCH, f'IF({_NAMED},{SLOWEST}{left},"")', slowest)
-    _add_links(table, model, [str(row["link"]) or NO_LINK for row in rows.values()])
+    usual_links = [str(row["link"]) or NO_LINK for row in rows.values()]
+    _add_links(table, model, usual_links, f"GPUs!${letters['link']}{{row}}")
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
     counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
@@ -130,9 +131,9 @@ def _asked(model: Model) -> list[str]:
     return ["{@precision}", of_scope, *tuned]
 
 
-def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:
+def _add_precision(table: CellTable, model: Model, rows: Rows, letters: Mapping[str, str]) -> None:
     """Add the precision, the chosen one or the default on the GPU, and the numbers that follow from it."""
-    letters, choice = gpu_fact_letters(model.formula), "tl_precision_choice"
+    choice = "tl_precision_choice"
     default, defaults = f'"{model.first_precision}"', [model.first_precision] * len(rows)
     if not model.is_forward:
         default = f'GPUs!${letters["default_precision"]}{{row}}&""'
@@ -157,12 +158,11 @@ def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:
         table.add(PEAK, text, rates)
 
 
-def _add_links(table: CellTable, model: Model, usual_links: Sequence[str]) -> None:
+def _add_links(table: CellTable, model: Model, usual_links: Sequence[str], usual: str) -> None:
     """Add the link of each GPU, its usual or the chosen one, and its rates; the first choice uses none."""
     needed = [name for name in OF_LINK if name in model.base_columns]
     if not needed:
         return
-    usual = f"GPUs!${gpu_fact_letters(model.formula)['link']}{{row}}"
     used = f'IF(tl_link="{OWN_LINK}",IF({usual}="","{NO_LINK}",{usual}),tl_link)'
     table.add("link", f'IF({_NAMED},{used},"")', usual_links)
     look_up = partial(fact, "link", row="{@link}")
