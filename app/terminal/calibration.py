@@ -1,5 +1,8 @@
 """A calibrated formula as text: errors before and after, meaning of each factor, doubts about the runs."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from trainlaw.app.models.calibration import CalibratedLaw
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.term_descriptions import resource_of
@@ -23,14 +26,18 @@ def calibration_text(law: CalibratedLaw, given: Formula, origin: str) -> str:
     return fitted_lines("\n".join(lines))
 
 
-def calibration_json(law: CalibratedLaw, given: Formula, **further: object) -> str:
-    """Return the account as JSON: errors in percent, factors on times; given : the formula before.
+def calibration_json(
+    law: CalibratedLaw, given: Formula, origin: str, folder: Path, warnings: Sequence[str]
+) -> str:
+    """Return the account as JSON: errors in percent, factors on times; arguments as of `calibration_text`.
 
-    further : entries before these.
+    folder : what was written. warnings : further ones.
     """
     return finite_json(
         {
-            **further,
+            "calibrated": origin,
+            "folder": str(folder),
+            "warnings": [*law.warnings, *warnings],
             **{name: getattr(law, name) for name in ("n_runs", "n_cnns", "gpus", "precisions")},
             **{name: getattr(law, name) for name in ("before_percent", "left_out_percent")},
             "interval_level": LEVEL,

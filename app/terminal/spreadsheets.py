@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -60,67 +61,50 @@ def issues_text(issues: Sequence[Issue]) -> str:
     return "\n".join(lines)
 
 
-def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> str:
+def rerun_command(file: str, given: Sequence[tuple[str, ...]], issues: Sequence[Issue]) -> str:
     """Return the command that reads a file when all that can be answered by options is answered.
 
-    given : words of the options that the user gave already.
+    given : options that the user gave already, with their values.
     """
-    tokens = list(given)
-    for issue in issues:
-        answer = list(issue.answer)
-        if not answer or _has(tokens, answer):
+    words = list(given)
+    for answer in (tuple(issue.answer) for issue in issues):
+        known = [place for place, option in enumerate(words) if answer[:1] == option[:1]]
+        if not answer or answer in words:
             continue
-        if answer[0] == "--skip-rows" and answer[0] in tokens:
-            place = tokens.index(answer[0])
-            both = dict.fromkeys([*tokens[place + 1].split(","), *answer[1].split(",")])
-            tokens[place + 1] = ",".join(both)
-            continue
-        if answer[0] in _ONCE and answer[0] in tokens:
-            place = tokens.index(answer[0])
-            tokens[place + 1] = answer[1]
-            continue
-        tokens += answer
-    return shlex.join(["trainlaw", "data", "import", file, *tokens])
+        if known and answer[0] == "--skip-rows":
+            rows = dict.fromkeys([*words[known[0]][1].split(","), *answer[1].split(",")])
+            words[known[0]] = (answer[0], ",".join(rows))
+        elif known and answer[0] in _ONCE:
+            words[known[0]] = answer
+        else:
+            words.append(answer)
+    return shlex.join(["trainlaw", "data", "import", file, *chain.from_iterable(words)])
 
 
-def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
-    return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
-
-
-def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> list[str]:
+def given_options(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> list[tuple[str, ...]]:
     """Return the options that give these answers, and others by name where they have a value."""
-    tokens: list[str] = []
-    for option, value in others:
-        tokens += [option, str(value)] if value is not None else []
-    for ours, theirs in answers.columns.items():
-        tokens += ["--column", f"{ours}={theirs}"]
-    for (column, text), value in answers.values.items():
-        tokens += ["--value", f"{column}:{text}={value}"]
-    for ours, value in answers.constants.items():
-        tokens += ["--precision", value] if ours == "precision" else ["--set", f"{ours}={value}"]
-    for column, value in answers.only:
-        tokens += ["--only", f"{column}={value}"]
-    for name in answers.ignored:
-        tokens += ["--ignore", name]
-    for option, text in (
+    constants = answers.constants.items()
+    options = [
+        *others,
+        *(("--column", f"{ours}={theirs}") for ours, theirs in answers.columns.items()),
+        *(("--value", f"{column}:{text}={value}") for (column, text), value in answers.values.items()),
+        *((("--precision", v) if ours == "precision" else ("--set", f"{ours}={v}")) for ours, v in constants),
+        *(("--only", f"{column}={value}") for column, value in answers.only),
+        *(("--ignore", name) for name in answers.ignored),
         ("--unit", answers.unit),
         ("--batch-is", answers.batch_is),
         ("--decimal", answers.decimal),
         ("--sheet", answers.sheet),
-        ("--table", str(answers.table or "")),
+        ("--table", answers.table),
         ("--range", answers.area),
         ("--columns-are", ",".join(answers.columns_are)),
         ("--sheets-are", answers.sheets_are),
         ("--skip-rows", ",".join(answers.skipped_rows)),
-    ):
-        tokens += [option, text] if text else []
-    for option, is_given in (
         ("--skip-unmeasured", answers.skip_unmeasured),
         ("--fill-down", answers.fill_down),
         ("--trust", answers.trust),
-    ):
-        tokens += [option] if is_given else []
-    return tokens
+    ]
+    return [(name,) if value is True else (name, str(value)) for name, value in options if value]
 
 
 def number_of_issues(made: Imported, command: str) -> str:
@@ -153,7 +137,7 @@ def imported_runs(
 
     def read(answers: SheetAnswers) -> tuple[Imported, str]:
         made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
-        return made, rerun_command(str(file), given_words(answers, [*others, *files]), made.issues)
+        return made, rerun_command(str(file), given_options(answers, [*others, *files]), made.issues)
 
     made, command = read(answers)
     print(columns_text(made))
