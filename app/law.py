@@ -189,7 +189,14 @@ def calibrate(
     """
     law = formula_of(formula)
     if y is not None:
-        return Law.of(_calibrated_to_rows(law, table, y))
+        if not isinstance(table, pd.DataFrame):
+            raise InputError("expected a data frame of features together with y, got only one of them")
+        rows = feature_rows(table, [spec.name for spec in law.used_features])
+        targets = np.asarray(y, dtype=float)
+        if targets.shape != (len(table),) or not (np.isfinite(targets) & (targets > 0)).all():
+            raise InputError(f"expected y as {len(table)} positive numbers, one per row")
+        expression = time_factors(law, rows, targets).apply(law)
+        return Law.of(replace(law, expression=expression, errors={}))
     if isinstance(table, pd.DataFrame):
         table = runs_from_frame(table, "the frame")
     runs = table if isinstance(table, RunTable) else any_table(str(table))
@@ -203,15 +210,3 @@ def formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
     if isinstance(formula, FormulaRegressor):
         return formula.formula_
     return formula if isinstance(formula, Formula) else find_formula(Path(formula), Path.cwd())[0]
-
-
-def _calibrated_to_rows(formula: Formula, X: object, y: Sequence[float] | np.ndarray | None) -> Formula:
-    """Return a formula with factors on its times, or on the whole, from features and measured targets."""
-    if not isinstance(X, pd.DataFrame) or y is None:
-        raise InputError("expected a data frame of features together with y, got only one of them")
-    rows = feature_rows(X, [spec.name for spec in formula.used_features])
-    seconds = np.asarray(y, dtype=float)
-    if seconds.shape != (len(X),) or not (np.isfinite(seconds) & (seconds > 0)).all():
-        raise InputError(f"expected y as {len(X)} positive numbers, one per row")
-    factors = time_factors(formula, rows, seconds)
-    return replace(formula, expression=factors.apply(formula), errors={})

@@ -36,7 +36,7 @@ from trainlaw.app.studies.skeleton import (
 )
 from trainlaw.datasets import FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.evolve import FormulaRegressor, SearchSettings
+from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import MULTI_GPU, MULTI_GPU_RUN
@@ -120,18 +120,15 @@ class TwoStageFit(FormulaFit):
         """Fit; arguments as of `LawFit.fit`."""
         alone = X["n_gpus"].to_numpy() == 1
         known = ~alone & np.isfinite(X[SINGLE_GPU_TIME].to_numpy())
-        one = self._single(X[alone])
-        asked = {} if divisions is None or not isinstance(one, LawFit) else {"divisions": divisions[alone]}
-        one.fit(X[alone], y[alone], groups[alone], **asked)
+        rows = X[alone], y[alone], groups[alone]
+        if RUN_SKELETON.fits(X[alone]):
+            single = LawFit().fit(*rows, None if divisions is None else divisions[alone]).formula_
+        else:
+            names = RUN_SKELETON.known(X[alone])
+            single = evolved(feature_specs(names), TARGET, self.settings).fit(*rows).formula_
         scaling = LawFit(SCALING_SKELETON).fit(X[known], y[known], groups[known])
-        self.formula_ = with_single_gpu_formula(scaling.formula_, one.formula_)
+        self.formula_ = with_single_gpu_formula(scaling.formula_, single)
         return self
-
-    def _single(self, X: pd.DataFrame) -> LawFit | FormulaRegressor:
-        """Return what makes a formula of one GPU from X, (n_runs, k)."""
-        if RUN_SKELETON.fits(X):
-            return LawFit()
-        return evolved(feature_specs(RUN_SKELETON.known(X)), TARGET, self.settings)
 
 
 def _table_with_single_gpus(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTable:
