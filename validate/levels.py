@@ -125,25 +125,15 @@ def known_levels(
 ) -> tuple[LevelError, ...]:
     """Return the error by what is known of the target GPU, as what was held out allows.
 
-    unit : label column of the groups held out: GPUs, or CNNs on known GPUs. Other arguments and errors as for
-    `calibration_levels`.
+    unit : label column of the groups held out: GPUs, as for `calibration_levels`, or architectures, which are
+    on known GPUs. Then the second level is that of `calibrated_predictions`. Other arguments and errors as
+    for `calibration_levels`.
     """
     if unit == BY_GPU:
         return calibration_levels(result, estimator, X, rates=rates)
-    return known_gpu_levels(result, estimator, X)
-
-
-def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tuple[LevelError, ...]:
-    """Return the error of held-out architectures by data sheet, and with the runs of their GPU calibrated.
-
-    Runs of the same GPU group, precision and layout, of other splits and so of other architectures, calibrate
-    the formula of a split (`time_factors`). result : a study whose splits hold out whole architectures, with
-    the labels `gpu_group` and `cnn_base`. estimator : one whose fits are formulas; InputError otherwise. X :
-    features of that study, (n_runs, n_features).
-    """
     known, runs = calibrated_predictions(result, estimator, X), result.predictions
     sheet, calibrated = (
-        pd.Series(by_group(mape_percent, runs[MEASURED], values, runs["gpu_group"]), dtype=float)
+        pd.Series(by_group(mape_percent, runs[MEASURED], values, runs[BY_GPU]), dtype=float)
         for values in (runs[estimator], known)
     )
     return _level(DATA_SHEET, sheet, sheet), _level(RUNS_ON_THE_GPU, calibrated, sheet)
@@ -152,7 +142,10 @@ def known_gpu_levels(result: StudyResult, estimator: str, X: pd.DataFrame) -> tu
 def calibrated_predictions(result: StudyResult, estimator: str, X: pd.DataFrame) -> np.ndarray:
     """Return seconds, (n_predictions,), by the formulas that runs of further architectures calibrate.
 
-    Arguments and errors as for `known_gpu_levels`. Without such a run, the formula's time stays.
+    Runs of the same GPU group, precision and layout, of other splits and so of other architectures, calibrate
+    the formula of a split (`time_factors`); without such a run, its time stays. result : a study whose splits
+    hold out whole architectures, with the labels `gpu_group` and `cnn_base`. Other arguments and errors as
+    for `calibration_levels`.
     """
     runs = result.predictions
     classes = [name for name in ("gpu_group", "precision", "layout") if name in runs]

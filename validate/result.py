@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ from trainlaw.formulas.formula import Formula
 from trainlaw.validate.bootstrap import bootstrap_interval, mean_interval, pair_interval
 from trainlaw.validate.metrics import (
     METRICS,
-    Metric,
     by_group,
     faster_gpu_percent,
     gpu_pairs,
@@ -154,9 +152,12 @@ class StudyResult:
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
             for name, metric in METRICS.items():
-                # A partial, because a closure would see the variables of the last iteration.
-                statistic = partial(_metric_on_rows, metric, measured, predicted)
-                low, high = bootstrap_interval(statistic, groups, level, resamples)
+                low, high = bootstrap_interval(
+                    lambda drawn: metric(measured[drawn], predicted[drawn]),  # noqa: B023 (called at once)
+                    groups,
+                    level,
+                    resamples,
+                )
                 rows.append((estimator, name, metric(measured, predicted), low, high))
             values = by_group(mape_percent, measured, predicted, groups).values()
             rows.append((estimator, "macro_mape_percent", *mean_interval(values, level, resamples)))
@@ -166,7 +167,3 @@ class StudyResult:
                 interval = pair_interval(pairs[["first", "second"]], picked, level, resamples)
                 rows.append((estimator, "faster_gpu_percent", *interval))
         return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])
-
-
-def _metric_on_rows(metric: Metric, measured: np.ndarray, predicted: np.ndarray, rows: np.ndarray) -> float:
-    return metric(measured[rows], predicted[rows])

@@ -83,14 +83,6 @@ class Part:
         """The features of the term: terms with the same ones count as equal, whatever their constants."""
         return frozenset(variables(self.expression))
 
-    @property
-    def counted(self) -> Expression:
-        """The term as one expression that is 0 where another side is larger; equal sides count half each."""
-        whole = self.expression
-        for side, other, _ in self.against:
-            whole = Apply("mul", (whole, Apply("step", (Apply("sub", (side, other)),))))
-        return whole
-
 
 def parts_of(formula: Formula, expression: Expression | None = None) -> list[Part]:
     """Return the terms of a formula, those inside maxima one by one; in each row their values add up to it.

@@ -31,8 +31,8 @@ class CnnCounts:
         Width of the classifier.
     counts : mapping of str to float
         Per image and forward pass, by the names, units and definitions of `counts.explain`.
-    memory : MemoryPerSample or None
-        What a training iteration needs for one image, where layers were known to count it.
+    memory : MemoryPerSample
+        What a training iteration needs for one image.
     custom_graph : Cnn or None
         Layers of a CNN that is not known by name.
     """
@@ -43,7 +43,7 @@ class CnnCounts:
     input_size_px: int
     n_classes: int
     counts: Mapping[str, float]
-    memory: MemoryPerSample | None = field(default=None, repr=False, compare=False)
+    memory: MemoryPerSample = field(repr=False, compare=False)
     custom_graph: Cnn | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -53,11 +53,6 @@ class CnnCounts:
         Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
         """
         return self.custom_graph or build(*self.key)
-
-    @property
-    def memory_per_image(self) -> MemoryPerSample:
-        """What a training iteration needs for one image; without layers a rough figure from the counts."""
-        return self.memory or rough_memory(self.counts)
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -70,12 +65,6 @@ class CnnCounts:
         names = (cnn.name, cnn.base, cnn.family)
         size = (cnn.input_size_px, cnn.n_classes)
         return cls(*names, *size, MappingProxyType(counts(cnn)), memory_per_sample(cnn), cnn)
-
-
-def rough_memory(number: Mapping[str, float]) -> MemoryPerSample:
-    """Return the needs of a CNN of which only counts are known: all outputs kept, no masks."""
-    working = int(2.0 * number["max_layer_elements"])
-    return MemoryPerSample(int(number["activation_elements"]), 0, working, int(number["im2col_elements"]))
 
 
 def cnn_table() -> pd.DataFrame:

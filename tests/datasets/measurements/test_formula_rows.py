@@ -92,7 +92,7 @@ def test_cnns_are_found_by_their_counts_alone():
 
 def unknown_network():
     facts = find_cnn_counts("lenet5")
-    mystery = CnnCounts("mystery", "mystery", "mystery", 32, 10, facts.counts)
+    mystery = CnnCounts("mystery", "mystery", "mystery", 32, 10, facts.counts, facts.memory)
     rows = configuration(cnn=mystery, gpu="T4", batch_per_gpu=8).frame
     known = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8).frame
     both = pd.concat([rows, known], ignore_index=True)
