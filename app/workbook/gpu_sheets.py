@@ -119,19 +119,14 @@ def _with_facts(model: Model) -> CellTable:
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
     counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
-    has = has_all(_asked(model), f"GPUs!${letters[LACKS]}{{row}}")
+    of_scope = "tl_compilation" if model.is_forward else ASKED_LINK
+    tuned = [ASKED_TUNED] if NEEDED_BY["is_tuned"] & {*model.base_columns} else []
+    has = has_all(["{@precision}", of_scope, *tuned], f"GPUs!${letters[LACKS]}{{row}}")
     table.add("left_out", [], f'IF({_NAMED},IF({has},"","lacks what is chosen"),"")')
     complete = np.all(np.isfinite([table.numbers(name) for name in needed]), axis=0)
     known = np.broadcast_to(complete.astype(float), len(rows))
     table.add("known", known, f'IF({_NAMED},IF(AND({counted},{{@left_out}}=""),1,0),"")')
     return table
-
-
-def _asked(model: Model) -> list[str]:
-    """Return cell formulas of what is chosen and a GPU may lack."""
-    of_scope = "tl_compilation" if model.is_forward else ASKED_LINK
-    tuned = [ASKED_TUNED] if NEEDED_BY["is_tuned"] & {*model.base_columns} else []
-    return ["{@precision}", of_scope, *tuned]
 
 
 def _add_precision(table: CellTable, model: Model, rows: Rows, letters: Mapping[str, str]) -> None:

@@ -123,11 +123,11 @@ class _System:
 
 
 def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, _Power]:
-    system = _System()
+    system, powers = _System(), {name: _of_unit(unit) for name, unit in units.items()}
 
     def power_of(node: Variable) -> _Power:
-        check_name("variable with a unit", node.name, units)
-        return _of_unit(units[node.name])
+        check_name("variable with a unit", node.name, powers)
+        return powers[node.name]
 
     apply = partial(_result, system)
     return system, fold(expression, lambda node: system.new_constant(), power_of, apply)
