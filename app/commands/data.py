@@ -110,7 +110,7 @@ def check_file(
     from trainlaw.app.inputs.run_tables import built_in_file, file_options, named_file, run_faults
     from trainlaw.app.inputs.selection import pairs_of
     from trainlaw.app.models.doubts import built_in_doubts, remarks, trusted
-    from trainlaw.app.models.timed_parts import is_training
+    from trainlaw.app.models.law_times import is_training
     from trainlaw.datasets import DATASETS
 
     shipped, columns = table in DATASETS, pairs_of("--column", column, "OURS=YOURS")
@@ -235,8 +235,7 @@ def import_file(
         table=table_number or 0,
         area=area or "",
     )
-    others = [("--out", to), ("--merge-with", merge_with)]
-    runs = imported_runs(file, answers, gpu_file, cnn_file, others=others)
+    runs = imported_runs(file, answers, gpu_file, cnn_file)
     target = to or file.with_name(f"{file.stem}-imported.csv")
     contents = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
     if merge_with is not None:

@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import click
 from trainlaw.app.inputs.spreadsheets import imported
 from trainlaw.app.models.plausibility import checked_times
 from trainlaw.app.terminal.output import TABLES
@@ -27,6 +27,8 @@ _ONE_TABLE: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "--sheet": lambda text: {"sheet": text},
 }
 _MOST_TABLES = 6
+# Options of `calibrate` that are those of `data import`.
+_OF_CALIBRATE = ("--set", "--unit", "--precision", "--columns-are", "--gpu-file", "--cnn-file", "--trust")
 _OURS = TABLES["import_columns"] | {f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()}
 
 
@@ -61,50 +63,43 @@ def issues_text(issues: Sequence[Issue]) -> str:
     return "\n".join(lines)
 
 
-def rerun_command(file: str, given: Sequence[tuple[str, ...]], issues: Sequence[Issue]) -> str:
+def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> str:
     """Return the command that reads a file when all that can be answered by options is answered.
 
-    given : options that the user gave already, with their values.
+    given : words of the options that the user gave already.
     """
-    words = list(given)
-    for answer in (tuple(issue.answer) for issue in issues):
-        known = [place for place, option in enumerate(words) if answer[:1] == option[:1]]
-        if not answer or answer in words:
+    tokens = list(given)
+    for issue in issues:
+        answer = list(issue.answer)
+        if not answer or _has(tokens, answer):
             continue
-        if known and answer[0] == "--skip-rows":
-            rows = dict.fromkeys([*words[known[0]][1].split(","), *answer[1].split(",")])
-            words[known[0]] = (answer[0], ",".join(rows))
-        elif known and answer[0] in _ONCE:
-            words[known[0]] = answer
-        else:
-            words.append(answer)
-    return shlex.join(["trainlaw", "data", "import", file, *chain.from_iterable(words)])
+        if answer[0] == "--skip-rows" and answer[0] in tokens:
+            place = tokens.index(answer[0])
+            both = dict.fromkeys([*tokens[place + 1].split(","), *answer[1].split(",")])
+            tokens[place + 1] = ",".join(both)
+            continue
+        if answer[0] in _ONCE and answer[0] in tokens:
+            place = tokens.index(answer[0])
+            tokens[place + 1] = answer[1]
+            continue
+        tokens += answer
+    return shlex.join(["trainlaw", "data", "import", file, *tokens])
 
 
-def given_options(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> list[tuple[str, ...]]:
-    """Return the options that give these answers, and others by name where they have a value."""
-    constants = answers.constants.items()
-    options = [
-        *others,
-        *(("--column", f"{ours}={theirs}") for ours, theirs in answers.columns.items()),
-        *(("--value", f"{column}:{text}={value}") for (column, text), value in answers.values.items()),
-        *((("--precision", v) if ours == "precision" else ("--set", f"{ours}={v}")) for ours, v in constants),
-        *(("--only", f"{column}={value}") for column, value in answers.only),
-        *(("--ignore", name) for name in answers.ignored),
-        ("--unit", answers.unit),
-        ("--batch-is", answers.batch_is),
-        ("--decimal", answers.decimal),
-        ("--sheet", answers.sheet),
-        ("--table", answers.table),
-        ("--range", answers.area),
-        ("--columns-are", ",".join(answers.columns_are)),
-        ("--sheets-are", answers.sheets_are),
-        ("--skip-rows", ",".join(answers.skipped_rows)),
-        ("--skip-unmeasured", answers.skip_unmeasured),
-        ("--fill-down", answers.fill_down),
-        ("--trust", answers.trust),
-    ]
-    return [(name,) if value is True else (name, str(value)) for name, value in options if value]
+def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
+    return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
+
+
+def _given_words() -> list[str]:
+    """Return the options of the running command that `data import` takes, too, as words."""
+    context, words = click.get_current_context(), list[str]()
+    for each in context.command.params:
+        value, name = context.params.get(str(each.name)), each.opts[0]
+        is_import = context.command.name == "import" or name in _OF_CALIBRATE
+        if isinstance(each, click.Option) and is_import and value not in (None, (), False):
+            for one in value if each.multiple else (value,):
+                words += [name] if each.is_flag else [name, str(one)]
+    return words
 
 
 def number_of_issues(made: Imported, command: str) -> str:
@@ -124,20 +119,12 @@ def imported_runs(
     answers: SheetAnswers,
     gpu_file: Path | None = None,
     cnn_files: Sequence[Path] | None = None,
-    others: Sequence[tuple[str, object]] = (),
 ) -> RunTable:
-    """Print how a table is read, and return its runs; InputError with the command where something is open.
+    """Print how a table is read, and return its runs; InputError with the command where something is open."""
 
-    others : further options of the command and their values.
-    """
-    files: list[tuple[str, object]] = [
-        ("--gpu-file", gpu_file),
-        *(("--cnn-file", path) for path in cnn_files or ()),
-    ]
-
-    def read(answers: SheetAnswers) -> tuple[Imported, str]:
+    def read(answers: SheetAnswers, table: Sequence[str] = ()) -> tuple[Imported, str]:
         made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
-        return made, rerun_command(str(file), given_options(answers, [*others, *files]), made.issues)
+        return made, rerun_command(str(file), [*_given_words(), *table], made.issues)
 
     made, command = read(answers)
     print(columns_text(made))
@@ -146,7 +133,8 @@ def imported_runs(
         tables = [option for issue in made.issues for option in issue.options if option[0] in _ONE_TABLE]
         # Each table of a file has other questions.
         commands = [
-            read(replace(answers, **_ONE_TABLE[name](text)))[1] for name, text in tables[:_MOST_TABLES]
+            read(replace(answers, **_ONE_TABLE[option[0]](option[1])), option)[1]
+            for option in tables[:_MOST_TABLES]
         ]
         for text in commands:
             print(f"\none of the tables: {text}")

@@ -198,7 +198,8 @@ def _check_needed(rows: SheetRows, dialogue: Dialogue) -> None:
     known |= {OF_FLAG[own] for name in known if (own := name.removeprefix(FLAG)) in OF_FLAG}
     for name in (own for own in _NEEDED if own not in known | asked and f"--{own}" not in asked):
         text = f"no column is {_NEEDED[name]}; name it by --column {name}=HEADING, or give one for all rows"
-        options = choices("--set", [CHOICE], f"{name}=")
+        corner = rows.heading({"gpu": "cnn", "cnn": "gpu"}.get(name, name))  # "T4" above a column of CNNs
+        options = choices("--set", [corner if dialogue.names.is_name(name, corner) else CHOICE], f"{name}=")
         if name == "precision":
             text += " (default: what PyTorch uses where none is chosen)"
             options = choices("--precision", PRECISIONS)
