@@ -78,10 +78,10 @@ class _CommandLine(CommandGroup):
             raise click.exceptions.Exit(_EXIT_INPUT) from None
 
 
-def _report(text: str, longest: int = 400) -> None:
-    from trainlaw.formulas.errors import cut_message  # noqa: PLC0415 (loads numpy)
+def _report(text: str, longest: int | None = None) -> None:
+    from trainlaw.formulas.errors import TrainlawError, cut_message  # noqa: PLC0415 (loads numpy)
 
-    print(f"trainlaw: {cut_message(text, longest)}", file=sys.stderr)
+    print(f"trainlaw: {cut_message(text, longest or TrainlawError.longest_message)}", file=sys.stderr)
 
 
 _EXAMPLES = """\b

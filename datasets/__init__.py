@@ -6,11 +6,11 @@ Readers of users' tables are in `trainlaw.datasets.measurements.importing` (runs
 
 from typing import TYPE_CHECKING
 
-from trainlaw.datasets.cnns.catalog import CnnCounts, cnn_table, find_cnn, find_cnn_counts
+from trainlaw.datasets.cnns.catalog import CnnCounts, cnn_table, find_cnn_counts
 from trainlaw.datasets.features.cnn_layer_features import CNN_LAYER_FEATURES
 from trainlaw.datasets.features.layer_features import LAYER_FEATURES
 from trainlaw.datasets.features.run_features import FEATURES, TARGET, feature_specs
-from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table
+from trainlaw.datasets.hardware.gpus import Gpu, GpuCatalog, built_in_gpus, find_gpu
 from trainlaw.datasets.hardware.links import find_link, link_table
 from trainlaw.datasets.measurements.runs import RunTable, configuration
 from trainlaw.formulas.lazy_names import lazy_names
@@ -41,11 +41,9 @@ __all__ = [
     "configuration",
     "coverage",
     "feature_specs",
-    "find_cnn",
     "find_cnn_counts",
     "find_gpu",
     "find_link",
-    "gpu_table",
     "link_table",
     "load",
     "outliers",

@@ -15,8 +15,7 @@ FOLDERS = ("formulas", "datasets", "evolve", "validate", "app")
 ENTRIES = ("app/commands", "app/api.py", "app/cli.py", "app/facade")
 #: What no command enters, with the reason for which it is there.
 LIBRARY = {
-    "find_cnn": "a CNN by name, for scripts",
-    "gpu_table": "all GPUs as a data frame, for scripts",
+    "read_torch": "a CNN from a module of torch, for scripts",
     "FormulaRegressor.equations_": "the front of an estimator as a data frame",
     "Law.plot": "for notebooks",
     "PartCompiler.compile_extra": "what numba calls",

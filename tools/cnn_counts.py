@@ -9,7 +9,6 @@ has in addition are counted at their usual size.
 from collections.abc import Iterable
 from pathlib import Path
 
-from trainlaw.datasets.cnns.catalog import find_cnn
 from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, memory_per_sample
@@ -44,7 +43,7 @@ def completed(file: str, names: Iterable[str] = ()) -> bytes:
         row = count_row(build(known["cnn"], int(known["input_size_px"]), int(known["n_classes"])))
         rows.append({name: known.get(name, value) for name, value in row.items()})
         listed.add(known["cnn"])
-    rows += [count_row(find_cnn(name)) for name in names if name not in listed]
+    rows += [count_row(build(name)) for name in names if name not in listed]
     return csv_text(list(rows[0]), rows).encode()
 
 

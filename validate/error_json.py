@@ -47,6 +47,8 @@ def errors_json(
     frame = errors_frame(result) if frame is None else frame
     overall = frame[frame["level"] == OVERALL].drop(columns=["level", "name"]).set_index("estimator")
     named = tuple(name for name in result.estimators if not name.startswith(SEED))
+    gpus = result.predictions.groupby(BY_GPU)["gpu"]
+    members = {str(group): sorted(names.unique()) for group, names in gpus}
     return {
         "protocol": protocol,
         "missing": list(result.missing_splits),
@@ -68,7 +70,7 @@ def errors_json(
             }
             for level in levels
         ],
-        BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], named, _members(result)),
+        BY_GPU: _lines_json(frame[frame["level"] == BY_GPU], named, members),
         BY_CNN: _lines_json(frame[frame["level"] == BY_CNN], named, {}),
         **{
             level: _macro_lines(result, level, named)
@@ -114,12 +116,6 @@ def _seeds_json(frame: pd.DataFrame) -> dict[str, Any]:
     mean = float(frame[(frame["estimator"] == OURS) & (frame["level"] == OVERALL)][MACRO].iloc[0])
     of_first = mean * (len(of_others) + 1) - sum(of_others)
     return {"seeds": {MACRO: [json_number(value) for value in (of_first, *of_others)]}}
-
-
-def _members(result: StudyResult) -> dict[str, list[str]]:
-    """Return the GPUs of each GPU group."""
-    pairs = sorted(set(zip(result.labels(BY_GPU), result.labels("gpu"), strict=True)))
-    return {group: [gpu for owner, gpu in pairs if owner == group] for group, _ in pairs}
 
 
 def _lines_json(

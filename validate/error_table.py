@@ -63,16 +63,11 @@ def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     single = frame[seeded & (frame["level"] == OVERALL)]
     rest = frame[~seeded & (frame["estimator"] != OURS)]
     merged = pd.concat([means.assign(estimator=OURS), single, rest], ignore_index=True)
-    places = {
-        key: place for place, key in enumerate(dict.fromkeys(zip(frame["level"], frame["name"], strict=True)))
-    }
-    names = {name: place for place, name in enumerate(dict.fromkeys(frame["estimator"]))}
-    order = [
-        (places[level, name], names[estimator])
-        for level, name, estimator in zip(merged["level"], merged["name"], merged["estimator"], strict=True)
-    ]
-    merged = merged.iloc[sorted(range(len(order)), key=order.__getitem__)].reset_index(drop=True)
-    return merged.astype({"n_rows": int})
+    # In the order of the table: line by line, its estimators as they came.
+    lines, names = pd.MultiIndex.from_frame(frame[["level", "name"]]).unique(), frame["estimator"].unique()
+    place = lines.get_indexer(pd.MultiIndex.from_frame(merged[["level", "name"]]))
+    merged = merged.iloc[np.lexsort((pd.Index(names).get_indexer(merged["estimator"]), place))]
+    return merged.reset_index(drop=True).astype({"n_rows": int})
 
 
 def json_number(value: float) -> float | None:

@@ -109,21 +109,17 @@ def errors_by_name(formula: Formula, level: str) -> dict[str, tuple[float, int]]
 
     level : `BY_GPU`, `BY_CNN` or one of `STORED_LEVELS`. Names without an error are left out.
     """
-    known = ((line, line.errors.get(OURS, math.nan)) for line in error_lines(formula, level))
-    return {line.name: (round(error, 1), line.rows) for line, error in known if math.isfinite(error)}
-
-
-def has_errors(formula: Formula, level: str) -> bool:
-    """Return whether `errors_by_name` has any."""
-    errors = (line["errors"].get(OURS) for line in formula.errors.get(level, ()))
-    return any(error is not None and math.isfinite(error) for error in errors)
+    known = ((line, line["errors"].get(OURS)) for line in formula.errors.get(level, ()))
+    return {
+        str(line["name"]): (round(float(error), 1), int(line["rows"]))
+        for line, error in known
+        if error is not None and math.isfinite(error)
+    }
 
 
 def error_on(formula: Formula, level: str, name: str) -> float:
     """Return the formula's held-out error on runs of a name, percent to 0.1; 0 where it stores none."""
-    errors = (line["errors"].get(OURS) for line in formula.errors.get(level, ()) if line["name"] == name)
-    error = next(errors, None)
-    return round(error, 1) if error is not None and math.isfinite(error) else 0.0
+    return errors_by_name(formula, level).get(name, (0.0, 0))[0]
 
 
 def estimators(formula: Formula) -> tuple[str, ...]:

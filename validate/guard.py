@@ -82,18 +82,14 @@ def texts_and_numbers(thing: object) -> tuple[set[str], np.ndarray]:
         elif isinstance(current, float | np.floating):
             numbers.append(np.array([current], dtype=float))
         elif isinstance(current, np.ndarray) and current.dtype.kind in "fUS":
-            _collect(current, texts, numbers)
+            if current.dtype.kind == "f":
+                numbers.append(current.ravel().astype(float))
+            else:
+                texts.update(np.unique(current.astype(str)).tolist())
         elif not isinstance(current, (*_LEAF_TYPES, int)) and id(current) not in seen:
             seen[id(current)] = current
             waiting.extend(_parts(current))
     return texts, np.sort(np.concatenate(numbers)) if numbers else np.empty(0)
-
-
-def _collect(array: np.ndarray, texts: set[str], numbers: list[np.ndarray]) -> None:
-    if array.dtype.kind == "f":
-        numbers.append(array.ravel().astype(float))
-    else:
-        texts.update(np.unique(array.astype(str)).tolist())
 
 
 #: Columns that identify the GPU, CNN or run of a row, or its measurement. They are never features.

@@ -71,15 +71,14 @@ def cross_platform(
         raise KeyboardInterrupt
     predictions = result.predictions
     tested, by = names[predictions["row"].to_numpy(dtype=np.intp)], predictions["split"]
-    return pd.DataFrame(
-        _row(part, name, group_column, train=train, test=str(test), n_train=int((names == train).sum()))
-        for train, several in splits.items()
-        for test in found
-        if len(
-            (part := _part(result, by.isin([split.name for split in several]) & (tested == test))).predictions
-        )
-        for name in estimators
-    )
+    rows = []
+    for train, several in splits.items():
+        for test in found:
+            chosen = by.isin([split.name for split in several]) & (tested == test)
+            part = replace(result, predictions=predictions[chosen])
+            pair = {"train": train, "test": str(test), "n_train": int((names == train).sum())}
+            rows += [_row(part, name, group_column, pair) for name in estimators if chosen.any()]
+    return pd.DataFrame(rows)
 
 
 def _splits(train: str, platforms: np.ndarray, groups: np.ndarray) -> tuple[Split, ...]:
@@ -99,22 +98,15 @@ def _splits(train: str, platforms: np.ndarray, groups: np.ndarray) -> tuple[Spli
     return tuple(splits)
 
 
-def _part(result: StudyResult, rows: np.ndarray) -> StudyResult:
-    return replace(result, predictions=result.predictions[rows])
-
-
 def _row(
-    result: StudyResult, estimator: str, group_column: str, *, train: str, test: str, n_train: int
+    result: StudyResult, estimator: str, group_column: str, pair: dict[str, object]
 ) -> dict[str, object]:
     predicted, measured = result.predicted_s(estimator), result.measured_s
-    macro, low, high = mean_interval(
-        by_group(mape_percent, measured, predicted, result.labels(group_column)).values()
-    )
+    errors = by_group(mape_percent, measured, predicted, result.labels(group_column))
+    macro, low, high = mean_interval(errors.values())
     return {
         "estimator": estimator,
-        "train": train,
-        "test": test,
-        "n_train": n_train,
+        **pair,
         "n_test": len(measured),
         "mape_percent": mape_percent(measured, predicted),
         "macro_mape_percent": macro,

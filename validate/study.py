@@ -3,7 +3,7 @@
 import hashlib
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -237,7 +237,9 @@ def run_study(
                     progress(StudyProgress(done, len(names), outcome.split, outcome.estimator, elapsed, rest))
     except KeyboardInterrupt:
         pass  # the finished splits are a valid, smaller result; missing_splits names the others
-    return _assembled(table.labels, times, splits, tuple(estimators), _outcomes(journal, names.values()))
+    # Always as they are read back.
+    outcomes = [FoldOutcome.from_json(journal[name]) for name in names.values() if name in journal]
+    return _assembled(table.labels, times, splits, tuple(estimators), outcomes)
 
 
 def _task_name(split: Split, estimator: str) -> str:
@@ -245,11 +247,6 @@ def _task_name(split: Split, estimator: str) -> str:
     rows = hashlib.sha256(np.asarray(split.train, dtype=np.int64).tobytes() + b"/")
     rows.update(np.asarray(split.test, dtype=np.int64).tobytes())
     return f"{split.name}, {estimator}, rows {rows.hexdigest()[:16]}"
-
-
-def _outcomes(journal: Journal, names: Iterable[str]) -> list[FoldOutcome]:
-    """Return the outcomes of the finished tasks, always as they are read back."""
-    return [FoldOutcome.from_json(journal[name]) for name in names if name in journal]
 
 
 def _checked(

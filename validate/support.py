@@ -33,7 +33,9 @@ def supporting_sources(
             longer = rows.predict(formula, {spec.name: 1.0 + _STEP})
             matters = (longer / whole - 1.0) / _STEP >= LEAST_PART
             found[spec.name] = tuple(
-                name for name in np.unique(owners).tolist() if _supports(matters[owners == name])
+                name
+                for name in np.unique(owners).tolist()
+                if matters[owners == name].sum() >= min(LEAST_RUNS, (owners == name).sum())
             )
     return found
 
@@ -49,8 +51,3 @@ def weakly_supported(formula: Formula) -> dict[str, tuple[str, ...]]:
     """Return the times that matter in the runs of one or two sources only, with these sources."""
     known = formula.errors.get(SOURCES, {})
     return {name: tuple(found) for name, found in known.items() if 0 < len(found) < 3}
-
-
-def _supports(matters: np.ndarray) -> bool:
-    """Return whether a time matters in enough of the runs of a source, bool (n_runs,)."""
-    return bool(matters.sum() >= min(LEAST_RUNS, matters.size))

@@ -173,7 +173,11 @@ def _fit(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> _Fit:
     deviations = np.append(deviations, np.full(len(stacks), _STACK_DEVIATION))
 
     def log_times(logs: np.ndarray) -> np.ndarray:
-        alike = _log_times(formula, rows, names, logs[:, :n_times] @ spread)
+        """From sets of parameters, (n_sets, k), to ln(seconds) of each run, (n_sets, n_runs)."""
+        shares = logs[:, :n_times] @ spread
+        with np.errstate(all="ignore"):
+            found = rows.predict_scaled(formula, names, np.exp(shares))
+            alike = np.log(np.where(found > 0, found, np.nan)) + (0.0 if names else shares)
         return alike + logs[:, n_times:] @ is_stack if stacks else alike
 
     wanted = np.log(seconds)
@@ -277,14 +281,6 @@ def _spread(names: Sequence[str], n_runs: int) -> tuple[np.ndarray, np.ndarray]:
     of_time = TIME_DEVIATION if n_runs > 1 else _TIME_DEVIATION_OF_ONE
     deviations = [HOST_DEVIATION if name in HOST_TIMES else of_time for name in different]
     return np.vstack([common, single]), np.array([COMMON_DEVIATION, *deviations])
-
-
-def _log_times(formula: Formula, rows: FormulaRows, names: Sequence[str], logs: np.ndarray) -> np.ndarray:
-    """Return ln(seconds) of each run for several sets of factors, (n_sets, n_times) to (n_sets, n_runs)."""
-    with np.errstate(all="ignore"):
-        found = rows.predict_scaled(formula, names, np.exp(logs))
-        times = np.log(np.where(found > 0, found, np.nan))
-        return np.asarray(times if names else times + logs)
 
 
 def interval_share(n_runs: int) -> float:

@@ -9,7 +9,7 @@ from trainlaw.formulas import Formula
 from trainlaw.formulas.scopes import FORWARD, LAYER, RUN
 from trainlaw.validate.class_intervals import SPREAD_OF_ERRORS, UNKNOWN_ARCHITECTURE, architecture_factor
 from trainlaw.validate.error_table import BY_CNN
-from trainlaw.validate.formula_errors import error_on, has_errors
+from trainlaw.validate.formula_errors import error_on, errors_by_name
 
 _LARGE_ERROR = 30  # percent, nearly twice the mean error of the built-in formula
 _IS_HELD_OUT = "step(error_of_architecture - 0.05)"
@@ -26,7 +26,8 @@ _ERRORS = (
 
 def has_architecture_errors(formula: Formula) -> bool:
     """Return whether intervals depend on the architecture: its errors are kept, and not calibrated away."""
-    return formula.scope in (RUN, FORWARD) and not calibration_of(formula) and has_errors(formula, BY_CNN)
+    is_kept = formula.scope in (RUN, FORWARD) and not calibration_of(formula)
+    return is_kept and bool(errors_by_name(formula, BY_CNN))
 
 
 def widened(formula: Formula, class_factor: float, cnn_base: str, of_host: float = 1.0) -> float:
@@ -42,7 +43,7 @@ def errors(formula: Formula) -> Iterable[Answer]:
 
     A formula of layers has errors by kinds of layers, and a calibrated one only those from before.
     """
-    known = [row for row in _ERRORS if has_errors(formula, row[1])]
+    known = [row for row in _ERRORS if errors_by_name(formula, row[1])]
     if formula.scope == LAYER or calibration_of(formula) or not known:
         return
     # 1 where such runs were held out, else 0; an error divided by 0 is not defined. Errors are in tenths.

@@ -17,7 +17,6 @@ from trainlaw.datasets import CnnCounts, Gpu, RunTable
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS, bytes_per_parameter
 from trainlaw.datasets.hardware.collectives import EVEN, most_gpus_of_node
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
-from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import BY_DEFAULT
 from trainlaw.datasets.measurements.stacks import STACK_COLUMNS, UNKNOWN, implied_stack
 from trainlaw.formulas import Formula
@@ -75,12 +74,13 @@ def precision_facts(formula: Formula, precision: str) -> dict[str, Fact]:
 def cnn_facts(cnn: CnnCounts) -> dict[str, Fact]:
     """Return what is said of a CNN: its memory per image, and what the reader of its file noticed."""
     notes = reader_notes(cnn)
-    memory = {name: float(getattr(cnn.memory_per_image, name)) for name in MEMORY_COLUMNS}
+    memory = {name: float(getattr(cnn.memory, name)) for name in MEMORY_COLUMNS}
     return {
         "input_size_px": float(cnn.input_size_px),
         "n_cnn_notes": float(len(notes)),
         "cnn_notes": "\n".join(notes),
-        "rough": ROUGH_MEMORY if cnn.memory is None else "",
+        # Other outputs know CNNs without layers, too.
+        "rough": "",
         **memory,
     }
 

@@ -213,7 +213,7 @@ def show_layers(
     from trainlaw.app.inputs.resolve import named_cnn
     from trainlaw.app.terminal.catalog import layers_text
     from trainlaw.app.text.tables import finite_json
-    from trainlaw.datasets.cnns import layer_records
+    from trainlaw.datasets.cnns.readers.layer_table import layer_records
 
     cnn = named_cnn(name, pixels).graph
     print(finite_json(layer_records(cnn)) if as_json else layers_text(cnn))

@@ -210,8 +210,8 @@ def import_file(
     twice off the built-in formula are not written without --trust.
 
     Logs are recognised by their content: those of torchvision's reference training, timm, PyTorch's
-    imagenet/main.py, Keras, Lightning, Hugging Face, dllogger and Ultralytics. --set answers what a log does
-    not say.
+    imagenet/main.py, MMEngine, Keras, Lightning, Hugging Face, dllogger, Ultralytics, mllog,
+    tf_cnn_benchmarks and Horovod. --set answers what a log does not say.
     """
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
     from trainlaw.app.terminal.spreadsheets import imported_runs

@@ -9,7 +9,8 @@ from trainlaw.app.models.scopes import handling
 from trainlaw.formulas import Formula, InputError, save_formula
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.files.text_files import write_bytes_atomically, write_text_atomically
-from trainlaw.formulas.printers import FUNCTIONS, print_latex
+from trainlaw.formulas.printers.latex import print_latex
+from trainlaw.formulas.printers.programming import FUNCTIONS
 
 
 # A writer loads its room when it is used: a workbook needs XlsxWriter, which is slow to load.

@@ -75,7 +75,7 @@ def named_cnn(
             )
     if not is_cnn_file(text):
         return find_cnn_counts(text, pixels, n_classes)
-    from trainlaw.datasets.cnns import read_cnn  # noqa: PLC0415 (readers load slowly)
+    from trainlaw.datasets.cnns.readers import read_cnn  # noqa: PLC0415 (readers load slowly)
 
     counts = CnnCounts.of(read_cnn(text, pixels, restore_batchnorm))
     for wanted, fixed, what in (

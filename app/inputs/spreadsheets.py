@@ -13,11 +13,16 @@ from trainlaw.formulas.errors import shown
 
 def chosen_pairs(option: str, texts: Iterable[str] | None, form: str) -> dict[str, str]:
     """Return texts as pairs, as `pairs_of`; InputError for one without a choice, too."""
-    found = pairs_of(option, texts, form)
-    for name, value in found.items():
-        if value == CHOICE:
-            raise InputError(f"{option} {shown(f'{name}={value}')}: replace {CHOICE} by your choice")
-    return found
+    return {
+        name: _given(option, f"{name}={value}", value)
+        for name, value in pairs_of(option, texts, form).items()
+    }
+
+
+def _given(option: str, text: str, value: str) -> str:
+    if value == CHOICE:
+        raise InputError(f"{option} {shown(text)}: replace {CHOICE} by your choice")
+    return value
 
 
 def values_of(texts: Iterable[str] | None) -> Mapping[tuple[str, str], str]:
@@ -27,11 +32,13 @@ def values_of(texts: Iterable[str] | None) -> Mapping[tuple[str, str], str]:
     {('precision', 'yes'): 'amp'}
     """
     found = {}
-    for key, value in chosen_pairs("--value", texts, "COLUMN:YOURS=OURS").items():
-        column, mark, text = key.partition(":")
-        if not (column and mark and text):
-            raise InputError(f"--value: expected COLUMN:YOURS=OURS, got {shown(f'{key}={value}')}")
-        found[column, text] = value
+    for text in texts or ():
+        # A text of the file may have an equals sign, which ours has not.
+        key, _, value = text.rpartition("=")
+        column, _, own = key.partition(":")
+        if not (column and own and value):
+            raise InputError(f"--value: expected COLUMN:YOURS=OURS, got {shown(text)}")
+        found[column, own] = _given("--value", text, value)
     return found
 
 

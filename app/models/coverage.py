@@ -31,5 +31,5 @@ def _shared_runs(formula: Formula, table: MeasuredTable) -> int:
     name = str(formula.provenance.get("table", ""))
     if name not in DATASETS or DATASETS[name].kind != "runs" or not isinstance(table, RunTable):
         return 0
-    trained = set(load(name, RunTable).frame[_SAME_RUN].itertuples(index=False, name=None))
-    return sum(run in trained for run in table.frame[_SAME_RUN].itertuples(index=False, name=None))
+    trained = load(name, RunTable).frame[_SAME_RUN].drop_duplicates()
+    return len(table.frame[_SAME_RUN].merge(trained))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from trainlaw.app.text.numbers import show_number
 from trainlaw.app.text.tables import Table, fitted_lines, plain_text, wrapped_list
 from trainlaw.formulas import Formula, to_text
@@ -87,31 +88,19 @@ def describe_custom(formula: Formula, origin: str) -> str:
 
 def cases_text(formula: Formula, cases: Sequence[Case]) -> str:
     """Return a table of cases: inputs, time by the formula, what was published, the difference."""
-    header, rows = _case_table(formula, cases)
-    same = [name for name in header if len({row[header.index(name)] for row in rows}) == 1 and len(rows) > 1]
-    shown = [name for name in header if name not in same]
-    table = Table.of(shown, [[_cell(row[header.index(name)]) for name in shown] for row in rows]).text(
-        indent="  "
-    )
-    fixed = [f"{name} {_cell(rows[0][header.index(name)])}" for name in same]
-    return f"{table}\n{wrapped_list(fixed)}" if fixed else table
-
-
-def _case_table(formula: Formula, cases: Sequence[Case]) -> tuple[list[str], list[list[str | float]]]:
     names = [*group_keys(formula), *(spec.name for spec in formula.used_features)]
     unit, scale = shown_unit(formula)
-    times = case_seconds(formula, cases) / scale
-    rows: list[list[str | float]] = [
-        [*(case[name] for name in names), float(value)] for case, value in zip(cases, times, strict=True)
-    ]
-    header = [*names, f"computed, {unit}"]
+    table = pd.DataFrame(cases, dtype=object)[names]
+    table[f"computed, {unit}"] = times = case_seconds(formula, cases) / scale
     if all(PUBLISHED in case for case in cases):
-        header += ["published, min", "difference, min"]
-        rows = [
-            [*row, float(case[PUBLISHED]), float(value) - float(case[PUBLISHED])]
-            for row, case, value in zip(rows, cases, times, strict=True)
-        ]
-    return header, rows
+        published = np.array([float(case[PUBLISHED]) for case in cases])
+        table = table.assign(**{"published, min": published, "difference, min": times - published})
+    fixed = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
+    varying = table.drop(columns=fixed)
+    text = Table.of(varying.columns, varying.map(_cell).to_numpy().tolist()).text(indent="  ")
+    return "\n".join(
+        [text, *([wrapped_list([f"{name} {_cell(table[name][0])}" for name in fixed])] if fixed else [])]
+    )
 
 
 def _cell(value: str | float) -> str:

@@ -5,7 +5,7 @@ that are known, so also GPUs and CNNs that do not exist. Counts of work are spli
 overlap, and each amount grows alone: more pixels, more channels or more layers are sums of such steps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.scopes import handling
+from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.counts import explain
 from trainlaw.datasets.cnns.zoo import timm_table
@@ -24,19 +25,11 @@ from trainlaw.formulas.proofs.elasticities import Elasticities
 
 Ends = tuple[float, float]
 LARGEST_BATCH = 4096
+_TABLE = toml_table(__file__, "deployment.toml")
 #: Work that the counts name more than once, as a sum of amounts that are counted once.
-PARTS: Mapping[str, str] = MappingProxyType(
-    {
-        "conv_macs": "conv1x1_macs + conv3x3_macs + conv5x5_macs + conv_other_macs",
-        "macs": "conv1x1_macs + conv3x3_macs + conv5x5_macs + conv_other_macs + dense_macs"
-        " + grouped_conv_macs + depthwise_macs",
-        "elementwise_elements": "batchnorm_output_elements + concat_elements + simple_elementwise_elements",
-        "params": "conv_params + dense_params + other_params",
-    }
-)
+PARTS: Mapping[str, str] = MappingProxyType(_TABLE["parts"])
 #: Features that are independent amounts: a mean falls when a layer below it is added; any GPU has any host.
 AMOUNTS = ("mean_layer_elements", "host_launch_s")
-_RATES = ("peak_flop_per_s", "peak_fp32_flop_per_s", "comparable_fp32_flop_per_s")
 _PEAKS = tuple(dict.fromkeys(row.peak_column for row in PRECISIONS.values()))
 
 
@@ -66,49 +59,24 @@ def _alone(name: str, direction: int) -> Change:
     return Change(name, {name: 1.0}, direction)
 
 
-def _link(name: str) -> Change:
-    return Change(f"{name}_byte_per_s", {f"{name}_byte_per_s": 1.0, f"{name}_s_per_byte": -1.0}, -1)
+def _machine_change(name: str, direction: int, rates: Sequence[str], *flags: str) -> Change:
+    """Return a row of the table as a change; "peaks" are the peak rates of all precisions, -NAME falls."""
+    written_out = [each for rate in rates or [name] for each in (_PEAKS if rate == "peaks" else [rate])]
+    together = {rate.removeprefix("-"): -1.0 if rate.startswith("-") else 1.0 for rate in written_out}
+    return Change(name, together, direction, dict.fromkeys(flags, 1.0))
 
 
 #: What may differ between machines. Any change of rates on a data sheet is made of these: in fp32 the peak
 #: rate is the fp32 rate.
-HARDWARE = (
-    Change("peak_flop_per_s", {"peak_flop_per_s": 1.0}, -1, {"is_tensor_precision": 1.0}),
-    Change("peak_fp32_flop_per_s", dict.fromkeys(_RATES[:2], 1.0), -1),
-    Change("peak_fp32_flop_per_s alone", {"peak_fp32_flop_per_s": 1.0}, -1, {"is_tensor_precision": 1.0}),
-    Change("all rates", dict.fromkeys((*_RATES, *_PEAKS), 1.0), -1),
-    Change("boost_clock_hz", dict.fromkeys((*_RATES, *_PEAKS, "boost_clock_hz"), 1.0), -1),
-    *(_alone(name, -1) for name in ("base_clock_hz", "bandwidth_byte_per_s", "l2_bytes", "l1_bytes_per_sm")),
-    _alone("last_level_cache_bytes", -1),
-    _link("link"),
-    _link("network"),
-    _alone("host_launch_s", 1),
-    _alone("link_latency_s", 1),
-    _alone("network_latency_s", 1),
-)
+HARDWARE = tuple(_machine_change(*row) for row in _TABLE["hardware"])
 
 
 def deployment_box() -> dict[str, Ends]:
     """Return the lowest and highest value of every base column and amount of work, in its unit."""
-    return {**_cnn_box(), **_gpu_box(), "batch_per_gpu": (1.0, float(LARGEST_BATCH)), **_RUN_BOX}
-
-
-# One iteration on any host: a launch of 10 us to 1 ms; links from 100 MB/s to 1 TB/s.
-_RUN_BOX: Mapping[str, Ends] = {
-    "bytes_per_element": (
-        min(row.bytes_per_element for row in PRECISIONS.values()),
-        max(row.bytes_per_element for row in PRECISIONS.values()),
-    ),
-    "host_launch_s": (1e-5, 1e-3),
-    "n_gpus": (1.0, 1024.0),
-    "n_nodes": (1.0, 128.0),
-    "gpus_per_node": (1.0, 1024.0),
-    "single_gpu_time_s": (1e-4, 1e3),
-    **{f"{link}_byte_per_s": (1e8, 1e12) for link in ("link", "network")},
-    **{f"{link}_s_per_byte": (0.0, 1e-8) for link in ("link", "network")},
-    **{f"{link}_latency_s": (0.0, 1e-3) for link in ("link", "network")},
-    "peer_access": (0.0, 1.0),
-}
+    sizes = [row.bytes_per_element for row in PRECISIONS.values()]
+    run: dict[str, Ends] = {name: (low, high) for name, (low, high) in _TABLE["run"].items()}
+    run |= {"batch_per_gpu": (1.0, float(LARGEST_BATCH)), "bytes_per_element": (min(sizes), max(sizes))}
+    return {**_cnn_box(), **_gpu_box(), **run}
 
 
 @cache

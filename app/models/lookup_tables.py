@@ -105,7 +105,7 @@ def cnn_rows() -> dict[str, dict[str, str | float]]:
 
 def cnn_row(cnn: CnnCounts) -> dict[str, str | float]:
     """Return names and counts of a CNN as `cnn_rows` has them."""
-    memory = {column: getattr(cnn.memory_per_image, column) for column in MEMORY_COLUMNS}
+    memory = {column: getattr(cnn.memory, column) for column in MEMORY_COLUMNS}
     known = {**vars(cnn), **cnn.counts, **memory}
     return {name: known[name] for name in _cnn_columns()}
 

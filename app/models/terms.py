@@ -83,14 +83,6 @@ class Part:
         """The features of the term: terms with the same ones count as equal, whatever their constants."""
         return frozenset(variables(self.expression))
 
-    @property
-    def counted(self) -> Expression:
-        """The term as one expression that is 0 where another side is larger; equal sides count half each."""
-        whole = self.expression
-        for side, other, _ in self.against:
-            whole = Apply("mul", (whole, Apply("step", (Apply("sub", (side, other)),))))
-        return whole
-
 
 def parts_of(formula: Formula, expression: Expression | None = None) -> list[Part]:
     """Return the terms of a formula, those inside maxima one by one; in each row their values add up to it.
@@ -124,23 +116,16 @@ def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConst
     Names that are features of the formula are skipped.
     """
     expression = formula.ungrouped
-    taken = {spec.name for spec in formula.features}
-    values = constants(expression)
-    units = _units(expression, formula)
-    free = (name for name in map("constant_{}".format, range(1, 10**6)) if name not in taken)
+    values, given = constants(expression), {spec.name: spec.unit for spec in formula.features}
+    try:
+        units = constant_units(expression, given, formula.target.unit)
+    except UnitError:
+        # A formula that the user wrote may mix units; it can still be computed.
+        units = (None,) * len(values)
+    free = (name for name in map("constant_{}".format, range(1, 10**6)) if name not in given)
     found = tuple(NamedConstant(next(free), value, unit) for value, unit in zip(values, units, strict=True))
     following = iter(found)
     return rebuilt(expression, constant=lambda node: Variable(next(following).name)), found
-
-
-def _units(expression: Expression, formula: Formula) -> tuple[Unit | None, ...]:
-    try:
-        return constant_units(
-            expression, {spec.name: spec.unit for spec in formula.features}, formula.target.unit
-        )
-    except UnitError:
-        # A formula that the user wrote may mix units; it can still be computed.
-        return (None,) * len(constants(expression))
 
 
 def part_values(

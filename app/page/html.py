@@ -10,15 +10,13 @@ from trainlaw.app.models.calibration import own_error
 from trainlaw.app.models.multi_gpu import SCALED, formula_of_choices
 from trainlaw.app.models.scopes import Inputs, handling
 from trainlaw.app.models.stated_error import evolution_sentence
-from trainlaw.app.models.term_descriptions import described_terms
-from trainlaw.app.models.terms import parts_of
-from trainlaw.app.page.script import FIELDS, names_kinds, offered, script_of, specs_of, titled_parts
+from trainlaw.app.models.term_descriptions import DescribedTerm
+from trainlaw.app.page.script import FIELDS, names_kinds, offered, script_of, specs_of, titled_terms
 from trainlaw.app.text.html import page_style, render
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import RUNS, Table, TableColumn
 from trainlaw.formulas import Formula, constants
-from trainlaw.formulas.printers import mathml_expression, mathml_symbol
-from trainlaw.formulas.printers.mathml import mathml_symbols
+from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, mathml_symbols
 from trainlaw.formulas.printers.naming import letter
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.baselines import title_of
@@ -129,21 +127,23 @@ def _shares(laws: Mapping[str, Formula]) -> list[dict[str, object]]:
 
 
 def _shares_of(formula: Formula, name: str, features: Mapping[str, int]) -> Iterator[dict[str, object]]:
-    parts = [part.expression for part in parts_of(formula)]
-    described, symbols = described_terms(formula), mathml_symbols(formula)
+    symbols = mathml_symbols(formula)
     # The script fills these placeholders with numbers.
     numbers = {
         feature: f'<mrow><mtext data-feature="{index}">?</mtext></mrow>'
         for feature, index in features.items()
     }
 
-    def part(place: int) -> dict[str, str]:
-        said = dict(name=described[place].name, sentence=described[place].sentence)
-        by_name = dict(symbols=symbols, numbers=numbers)
-        return said | {key: mathml_expression(parts[place], names) for key, names in by_name.items()}
+    def part(term: DescribedTerm) -> dict[str, str]:
+        whole = term.part.expression
+        shown = {
+            key: mathml_expression(whole, names)
+            for key, names in (("symbols", symbols), ("numbers", numbers))
+        }
+        return dict(name=term.name, sentence=term.sentence, **shown)
 
-    for title, places in titled_parts(formula).items():
-        yield dict(title=title, parts=tuple(map(part, places)), formula=name, sentence="")
+    for title, terms in titled_terms(formula).items():
+        yield dict(title=title, parts=[*map(part, terms)], formula=name, sentence="")
 
 
 def _symbol_table(formulas: Iterable[Formula]) -> Table:

@@ -15,13 +15,9 @@ from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.lookup_tables import interval_rows, precision_rows
 from trainlaw.app.models.multi_gpu import added_time, formula_of_choices
 from trainlaw.app.models.scopes import feature_expression, handling
-from trainlaw.app.models.settings import (
-    SETTING_COLUMNS,
-    host_rows,
-    used_base_columns,
-)
-from trainlaw.app.models.term_descriptions import described_terms
-from trainlaw.app.models.terms import parts_of
+from trainlaw.app.models.settings import SETTING_COLUMNS, host_rows, used_base_columns
+from trainlaw.app.models.term_descriptions import DescribedTerm, described_terms
+from trainlaw.app.models.terms import Part
 from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.html import template_text
@@ -44,37 +40,9 @@ from trainlaw.validate.formula_errors import errors_by_name, held_out_kind, over
 from trainlaw.validate.result import OURS
 from trainlaw.validate.run_classes import AMD, MAIN_VENDOR, run_class
 
-#: Files of the folder of templates, in the order in which the script needs them.
-MODULE_FILES = ("answers", "page/law", "page/names", "page/choice", "module")
-SCRIPT_FILES = (
-    "answers",
-    "page/law",
-    "page/names",
-    "page/choice",
-    "page/form",
-    "page/lists",
-    "page/answer",
-    "page/terms",
-    "page/ranking",
-    "page/comparison",
-    "page/custom_cnn",
-    "page/runs",
-    "page/files",
-    "page/start",
-)
-_OF_LINKS = frozenset(
-    f"{place}_{fact}" for place in ("link", "network") for fact in ("byte_per_s", "s_per_byte", "latency_s")
-)
-# Columns of measured runs that change what a time means, and are no fields of the form.
-_ASKED = (
-    *("global_batch", "gpus_per_node", "accumulation", "mode", "timed_parts", "unit", "allocation"),
-    *("flag:amp", "flag:fp16", "flag:bf16", "flag:tf32", "flag:channels_last", "flag:xla", "flag:inductor"),
-)
+_TABLE = toml_table(__file__, "script.toml")
 # Quantities that the script computes for the table of answers, besides those that `factsOf` gives.
-_TIMES = frozenset(
-    {"single_gpu_time_s", "added_s", "is_undefined", "n_nodes", "has_fp32_dense"}
-    | {"nearest_batch", "nearest_low_s", "nearest_high_s", "nearest_time_s"}
-)
+_TIMES = frozenset(_TABLE["times"])
 
 
 class Field(NamedTuple):
@@ -88,7 +56,6 @@ class Field(NamedTuple):
 
 
 FIELDS: Mapping[str, Field] = {name: Field(*row) for name, row in toml_table(__file__, "fields.toml").items()}
-_OF_SEVERAL_OR_EPOCHS = ("gpus", "nodes", "link", "network", "algorithm", "is_bucketed", "epochs")
 
 
 def _optional() -> dict[str, tuple[str, ...]]:
@@ -122,7 +89,7 @@ def _vocabulary() -> dict[str, dict[str, str]]:
     """
     read = {field.argument: name for name, field in FIELDS.items() if field.argument}
     read |= {name: name for name in ("gpu", "cnn", "network", "time", "input_size_px", "n_classes")}
-    read |= {"batch_per_gpu": "batch", **dict.fromkeys(_ASKED, "asked")}
+    read |= {"batch_per_gpu": "batch", **dict.fromkeys(_TABLE["asked"], "asked")}
     known = {name.replace("_", ""): name for name in read} | {**meanings("heading")}
     return {
         "headings": {word: read[name] for word, name in known.items() if name in read},
@@ -146,17 +113,17 @@ def script_of(formula: Formula) -> str:
     """
     laws = {"": formula, **offered_formulas(formula)}
     words = f"const VOCABULARY = {literal(_vocabulary())};"
-    return "\n".join(['"use strict";', *_declared(laws), words, *_files(SCRIPT_FILES)])
+    return "\n".join(['"use strict";', *_declared(laws), words, *_files("script")])
 
 
 def module_of(formula: Formula) -> str:
     """Return the script of a formula's page as a module that predicts from names; raises as `script_of`."""
     laws = {"": formula_of_choices(formula, "module")}
-    return "\n".join([*_declared(laws, with_terms=False), *_files(MODULE_FILES)])
+    return "\n".join([*_declared(laws, with_terms=False), *_files("module")])
 
 
-def _files(names: Iterable[str]) -> Iterable[str]:
-    return (template_text(f"{name}.js") for name in names)
+def _files(kind: str) -> Iterable[str]:
+    return (template_text(f"{name}.js") for name in _TABLE["files"][kind])
 
 
 def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[str]:
@@ -172,7 +139,7 @@ def _declared(laws: Mapping[str, Formula], *, with_terms: bool = True) -> list[s
     needed -= {SINGLE_GPU_TIME}
     lines = {name: _lines(law) for name, law in laws.items()}
     indicators = {algorithm_indicator(feature) for feature in FEATURE_OF_ALGORITHM.values()}
-    base = needed - (_made_by("columnsOf") - {"usual_launch_s"}) - _OF_LINKS - indicators
+    base = needed - (_made_by("columnsOf") - {"usual_launch_s"}) - {*_TABLE["of_links"]} - indicators
     base -= precision_rows()["fp32"].keys()
     tables = page_tables(formula, base, {name for each in lines.values() for name in spoken(each)})
     known = {name for key in ("GPUS", "CNNS") for row in tables[key].values() for name in row}
@@ -248,11 +215,11 @@ def names_kinds(formula: Formula) -> bool:
     return formula.provenance.get("generations") is not None
 
 
-def titled_parts(formula: Formula) -> dict[str, list[int]]:
-    """Return the places of the parts of a formula (`parts_of`) by the title of their share of the time."""
-    found: dict[str, list[int]] = {}
-    for place, term in enumerate(described_terms(formula)):
-        found.setdefault(term.title, []).append(place)
+def titled_terms(formula: Formula) -> dict[str, list[DescribedTerm]]:
+    """Return the terms of a formula by the title of their share of the time."""
+    found: dict[str, list[DescribedTerm]] = {}
+    for term in described_terms(formula):
+        found.setdefault(term.title, []).append(term)
     return found
 
 
@@ -267,7 +234,7 @@ def _facts(formula: Formula) -> dict[str, Any]:
         "fieldOf": {
             field.argument: name
             for name, field in FIELDS.items()
-            if field.argument and not (formula.scope == FORWARD and name in _OF_SEVERAL_OR_EPOCHS)
+            if field.argument and not (formula.scope == FORWARD and name in _TABLE["of_training"])
         },
         # The field of the launch time is in µs.
         "limits": {
@@ -316,10 +283,15 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
     first : the formula of which the tables of GPUs and precisions state the facts. answers : rows of the
     formula as script.
     """
-    parts, titles = parts_of(formula), titled_parts(formula) if with_terms else {}
-    terms = (
-        f"[{','.join(_function(parts[place].counted) for place in places)}]" for places in titles.values()
-    )
+    titles = titled_terms(formula) if with_terms else {}
+    terms = [[term.part for term in of_title] for of_title in titles.values()]
+    against = [case for parts in terms for part in parts for case in part.against]
+    sides = list(dict.fromkeys(side for case in against for side in case[:2]))
+
+    def term(part: Part) -> str:
+        larger = [[sides.index(side), sides.index(other), int(least)] for side, other, least in part.against]
+        return f"[{_function(part.expression)},{literal(larger)}]"
+
     is_forward = formula.scope == FORWARD
     used = {*used_base_columns(formula), *variables(_all_reduce(formula))}
     # The time of a forward pass never includes copying the images.
@@ -340,7 +312,9 @@ def _law(formula: Formula, first: Formula, answers: str, with_terms: bool) -> st
             for name in precision_rows()
         },
     }
-    printed = f"terms:[{','.join(terms)}],predict:{_function(formula.expression)},answers:{answers}"
+    lists = ("[" + ",".join(map(term, parts)) + "]" for parts in terms)
+    shares = f"sides:[{','.join(map(_function, sides))}],terms:[{','.join(lists)}]"
+    printed = f"{shares},predict:{_function(formula.expression)},answers:{answers}"
     return f"{{...{literal(facts)},{printed}}}"
 
 

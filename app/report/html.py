@@ -19,14 +19,16 @@ from trainlaw.app.text.tables import Table, TableColumn, plain_text
 from trainlaw.datasets import TARGET
 from trainlaw.formulas import SCOPES, Apply, Elasticities, Expression, Formula, ParetoFront
 from trainlaw.formulas.algebra.expression import additive_terms, count_nodes, sides_of
-from trainlaw.formulas.printers import mathml_expression, mathml_symbol
+from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol
 from trainlaw.formulas.proofs.elasticities import Proof
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.error_table import BY_CNN, BY_GPU
 from trainlaw.validate.formula_errors import carried_errors
 from trainlaw.validate.result import OURS
 
-_LONG_TERM = 12  # nodes from which a maximum is written on several lines
+# Nodes above which a maximum is written on several lines, and a product in pieces, between which lines break.
+_LONG_TERM, _LONG_PRODUCT = 12, 24
+_SIGNS = {"mul": "<mo>&#183;</mo>", "div": "<mo>/</mo>"}
 
 
 def report_html(outcome: StudyOutcome) -> str:
@@ -61,8 +63,8 @@ def report_html(outcome: StudyOutcome) -> str:
     )
 
 
-# A line of the formula: how far it is indented, a word in front, and MathML, empty for none.
-_Line = tuple[int, str, str]
+# A line of the formula: how far it is indented, a word in front, and MathML in pieces that stay whole.
+_Line = tuple[int, str, tuple[str, ...]]
 
 
 def _equation(formula: Formula) -> list[_Line]:
@@ -82,11 +84,27 @@ def _summed(
     for number, term in enumerate(additive_terms(expression)):
         word = "+" if number else first
         if isinstance(term, Apply) and term.operator == "max" and count_nodes(term) > _LONG_TERM:
-            yield indent, f"{word} the largest of".strip(), ""
+            yield indent, f"{word} the largest of".strip(), ()
             for place, side in enumerate(sides_of(term), start=1):
                 yield from _summed(side, names, indent + 1, f"{place}.")
         else:
-            yield indent, word, mathml_expression(term, names)
+            is_long = count_nodes(term) > _LONG_PRODUCT
+            yield indent, word, tuple(_pieces(term, names)) if is_long else (mathml_expression(term, names),)
+
+
+def _pieces(factor: Expression, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the MathML of a product in pieces: its factors, of its first one the terms of a sum."""
+    if isinstance(factor, Apply) and factor.operator in _SIGNS:
+        first, second = factor.arguments
+        yield from _pieces(first, names)
+        is_whole = not isinstance(second, Apply) or second.operator not in _SIGNS | {"add": "", "sub": ""}
+        whole = mathml_expression(second, names)
+        yield _SIGNS[factor.operator] + (whole if is_whole else f"<mo>(</mo>{whole}<mo>)</mo>")
+        return
+    terms = [mathml_expression(term, names) for term in additive_terms(factor)]
+    if len(terms) > 1:
+        terms = [f"<mo>(</mo>{terms[0]}", *terms[1:-1], f"{terms[-1]}<mo>)</mo>"]
+    yield from (f'<mo form="infix">+</mo>{term}' if number else term for number, term in enumerate(terms))
 
 
 def _terms(outcome: StudyOutcome) -> Table:

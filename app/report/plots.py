@@ -10,7 +10,8 @@ from trainlaw.validate.baselines import title_of
 from trainlaw.validate.formula_errors import ErrorLine
 
 _ROW_HEIGHT = 15.0
-_LABEL = 22  # characters of a label to the left of an axis
+_LABEL = 20  # characters of a label that fit to the left of an axis
+_LETTER = 7.0  # width of a letter below a tick, in user units, generously
 _NEAR = 5.0  # user units between dots that do not hide each other
 _ZERO_AT = 54.0  # user units, left of the axis, which has no place for zero
 _COMPARED = "Predicted against measured iteration time of held-out runs"
@@ -85,10 +86,15 @@ def _grid(
     for tick in ticks:
         shown = show_seconds(tick) if tick else "0"
         parts.append(svg.line(across(tick), up.start, across(tick), up.end, "grid"))
-        parts.append(svg.text(across(tick), up.start + 14, shown, "middle", "tick"))
+        parts.append(_below(across(tick), up.start + 14, shown))
         parts.append(svg.line(across.start, up(tick), across.end, up(tick), "grid"))
         parts.append(svg.text(across.start - 4, up(tick) + 3.5, shown, "end", "tick"))
     return parts
+
+
+def _below(x: float, y: float, shown: str) -> str:
+    """Return the text below a tick; at the right edge it is moved to the left, so that nothing is cut off."""
+    return svg.text(min(x, svg.WIDTH - _LETTER * len(shown) / 2), y, shown, "middle", "tick")
 
 
 def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str) -> str:
@@ -106,7 +112,7 @@ def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str)
     parts = []
     for tick in axis.ticks((1.0, 2.0, 5.0)):
         parts.append(svg.line(axis(tick), 4, axis(tick), bottom, "grid"))
-        parts.append(svg.text(axis(tick), bottom + 14, f"{tick:g}", "middle", "tick"))
+        parts.append(_below(axis(tick), bottom + 14, f"{tick:g}"))
     for index, row in enumerate(ordered):
         height = 12 + _ROW_HEIGHT * (index + 0.5)
         parts.append(svg.text(128, height + 3.5, _short(row.label), "end", "tick"))
@@ -157,7 +163,7 @@ def residuals(groups: Sequence[PointGroup], feature: str, unit: str) -> str:
     ticks = across.ticks() if high > 200 * low else across.ticks((1.0, 2.0, 5.0))
     show = show_seconds if unit == "s" else show_number
     for tick in ticks[:: max(1, math.ceil(len(ticks) / 6))]:
-        parts.append(svg.text(min(across(tick), 380), 191, show(tick), "middle", "tick"))
+        parts.append(_below(across(tick), 191, show(tick)))
     for group in groups:
         values = zip(group.features[feature], group.measured, group.predicted, strict=True)
         points = [

@@ -18,7 +18,8 @@ from trainlaw.app.studies.processes import Place
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula
 from trainlaw.validate import EstimatorFactory, StudyProgress, StudyResult, run_study
-from trainlaw.validate.baselines import LASSO, NO_SEARCH, RANDOM_SEARCH, NonnegativePathBySize
+from trainlaw.validate.baselines import LASSO, NO_SEARCH, RANDOM_SEARCH
+from trainlaw.validate.baselines.sparse import NonnegativePathBySize
 from trainlaw.validate.inclusion import Support
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import OURS, SEED

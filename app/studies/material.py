@@ -20,13 +20,16 @@ from trainlaw.app.studies.kinds.kind import (
 from trainlaw.datasets import RunTable, built_in_gpus
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import unknown_name
+from trainlaw.formulas.errors import check_name
+from trainlaw.formulas.files.codec import every, listed, record, text
 from trainlaw.formulas.files.text_files import read_toml
 from trainlaw.validate import EstimatorFactory, Split, grouped_k_fold
 from trainlaw.validate.error_table import BY_CNN, BY_GPU
 from trainlaw.validate.measured_rates import MeasuredRates, read_rates
 from trainlaw.validate.splits import evaluated_splits, listed_splits, pairs_of_folds, splits_by_name
 
+# A file of what is held out: the groups of each split, and whose label names them.
+_LISTS = record({"held_out": every(listed(text))}, {"label": text}, closed=True)
 _LEAST_GENERATIONS = 4  # held out whole, so that their errors say something about a new one
 
 
@@ -67,9 +70,13 @@ def material_of(table: MeasuredTable, definition: StudyDefinition, kind: StudyKi
     return Material(definition, kind, table, rows, found, generations, platforms, present, absent, rates)
 
 
-def searchable(material: Material) -> Material:
-    """The material, with the fallback kind if the rows do not fit; unset options take its defaults."""
-    kind, definition = material.kind, material.definition
+def searched_material(table: MeasuredTable, definition: StudyDefinition) -> Material:
+    """Return what a study that searches works on; the fallback kind, with its defaults, if rows do not fit.
+
+    Errors as of `material_of`.
+    """
+    kind = STUDY_KINDS[definition.of]
+    material = material_of(table, definition, kind)
     if kind.fits is None or kind.fits(material.rows):
         return material
     other = STUDY_KINDS[kind.otherwise]
@@ -104,18 +111,11 @@ def defined_splits(definition: StudyDefinition, labels: pd.DataFrame, name: str)
 
 def _read_list(path: Path, labels: pd.DataFrame) -> tuple[str, dict[str, list[str]]]:
     """Return the label and the groups of each split in a file: `label = "gpu"` and `[held_out]`."""
-    value = read_toml(path)
-    for entry in value:
-        if entry not in ("label", "held_out"):
-            raise unknown_name(f"entry of {path}", entry, ("label", "held_out"))
-    label, lists = value.get("label", "gpu_group"), value.get("held_out")
-    if not isinstance(label, str) or label not in labels.columns:
-        raise unknown_name(f"label of {path}", str(label), labels.columns)
-    if not isinstance(lists, dict) or not lists:
+    value = _LISTS(read_toml(path), str(path))
+    label, lists = value.get("label", "gpu_group"), value["held_out"]
+    check_name(f"label of {path}", label, labels.columns)
+    if not lists or not all(lists.values()):
         raise InputError(f'{path}: expected [held_out] with lines such as "new GPUs" = ["T4", "A40"]')
-    for name, keys in lists.items():
-        if not isinstance(keys, list) or not keys or not all(isinstance(key, str) for key in keys):
-            raise InputError(f"{path}: held_out, {name}: expected a list of texts that is not empty")
     return label, lists
 
 

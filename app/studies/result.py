@@ -1,6 +1,6 @@
 """The result of a study: its formula, those of few constants, and their held-out errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -16,20 +16,19 @@ from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.studies.definition import user_files_json
-from trainlaw.app.studies.fits import Fits, estimator_of
+from trainlaw.app.studies.fits import estimator_of
+from trainlaw.app.studies.found import Found
 from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, columns_of, controls_of
 from trainlaw.app.studies.kinds.kind import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS
-from trainlaw.app.studies.material import Material
 from trainlaw.app.studies.processes import Place
 from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
-from trainlaw.datasets.measurements.formula_rows import FormulaRows, feature_rows
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity, to_text
-from trainlaw.validate import EstimatorFactory, Split, StudyResult
+from trainlaw.validate import EstimatorFactory, StudyResult
 from trainlaw.validate.applicability import joint_range_json
 from trainlaw.validate.error_json import errors_json
 from trainlaw.validate.error_table import BY_GPU, errors_frame
-from trainlaw.validate.inclusion import SUPPORT, Support
+from trainlaw.validate.inclusion import SUPPORT
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.levels import LevelError
 from trainlaw.validate.platforms import cross_platform
@@ -56,7 +55,6 @@ class StudyOutcome:
     errors : its table of errors (see `errors_frame`)
     held_out : GPU groups by name of the fold
     terms : of the formula, each with its mean share of the predicted time
-    training_loss : the formula's loss in the search on all rows
     columns : the formula's features of all rows of the table, by name, each (n_runs,); for a formula of one
         layer their sums over the layers, pure numbers averaged
     levels : the error by what is known of the target GPU
@@ -74,7 +72,6 @@ class StudyOutcome:
     errors: pd.DataFrame
     held_out: Mapping[str, tuple[str, ...]]
     terms: tuple[TermShare, ...]
-    training_loss: float
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     levels: tuple[LevelError, ...] = ()
     few: StudyFront | None = None
@@ -89,108 +86,53 @@ class StudyOutcome:
 _MOST_SHARES = 40  # of inclusion that a formula carries
 # See docs/explanation/law.md.
 _TUNED = "features and settings were chosen on these runs (docs/explanation/law.md)"
-GIVEN = (
-    "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
-    "seen these runs"
-)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The formula of a study and all that depends on where it is from: fits, or the user.
-
-    method : how it was obtained in each split, for the protocol. origin, facts : provenance before and among
-    that of every study. fits : of the study, None for a formula of the user. few : formulas of few constants
-    on all rows, readable, by number of constants; law : the law, where the formula is another one.
-    """
-
-    formula: Formula
-    result: StudyResult
-    training_loss: float
-    method: str
-    front: ParetoFront | None = None
-    origin: Mapping[str, object] = field(default_factory=dict)
-    facts: Mapping[str, object] = field(default_factory=dict)
-    levels: tuple[LevelError, ...] = ()
-    fits: Fits | None = None
-    few: Mapping[int, Formula] = field(default_factory=dict)
-    law: Formula | None = None
-
-    @property
-    def best(self) -> Deliverable:
-        """Which of the study's candidates the formula is."""
-        return self.fits.best if self.fits else THE_LAW
-
-    @property
-    def support(self) -> tuple[Support, ...]:
-        """What the data support, by the search for formulas of few constants."""
-        searched = self.fits.on_all_rows.get(EVOLVED) if self.fits else None
-        return searched.support if searched else ()
-
-
-def outcome_of(
-    found: Found, material: Material, place: Place, journal: Journal | None = None
-) -> StudyOutcome:
+def outcome_of(found: Found, place: Place, journal: Journal | None = None) -> StudyOutcome:
     """Put together what a study leaves behind, whatever its formula is from.
 
     place, journal : of the fits from platform to platform.
     """
-    rows, missing = material.rows, missing_parts(found, material.splits)
-    facts = {**found.origin, **_facts(material, found.facts)}
-    own_rows = feature_rows(rows.X, [spec.name for spec in found.formula.used_features], rows.cnn_layers)
-    frame = errors_frame(found.result)
-    stated = {"interrupted": list(missing)} if missing else {}
-    errors = _errors(found.formula, found.result, found, material, frame=frame, levels=found.levels)
+    material, facts, frame = found.material, _facts(found), errors_frame(found.result)
+    stated = {"interrupted": list(found.missing)} if found.missing else {}
+    errors = _errors(found.formula, found.result, found, frame=frame)
     delivered = replace(found.formula, provenance={**facts, **stated}, errors=errors)
-    few = _front(found, delivered, material)
+    few = _front(found, delivered)
     if few is not None:
         delivered = replace(delivered, errors={**delivered.errors, FRONT: front_json(few.rows)})
     score = ScoredFormula(delivered, found.training_loss, complexity(delivered.expression))
+    rows = material.rows.of(delivered)
+    shares = zip(described_terms(delivered), mean_shares(delivered, rows.columns, rows.sums), strict=True)
     return StudyOutcome(
         formula=delivered,
-        front=ParetoFront((score,)) if found.front is None else found.front,
+        front=found.fits.on_all_rows[OURS].front if found.fits else ParetoFront((score,)),
         result=found.result,
         errors=frame,
         held_out={split.name: split.held_out for split in material.splits},
-        terms=_terms(delivered, own_rows),
-        training_loss=found.training_loss,
-        columns=own_rows.run_features(delivered),
+        terms=tuple(TermShare(term.name, to_text(term.part.expression, 3), share) for term, share in shares),
+        columns=rows.run_features(delivered),
         levels=found.levels,
         few=few,
-        matrices=_matrices(found.formula, material, place, journal),
+        matrices=_matrices(found, place, journal),
         definition=material.definition,
         verdict=verdict_lines(
             delivered,
             found.result,
             material.table,
             material.definition,
-            is_evolved=found.front is not None,
+            is_evolved=found.fits is not None,
             best=found.best,
             few=few,
         ),
-        missing=missing,
+        missing=found.missing,
         absent=material.absent,
         provenance=facts,
     )
 
 
-def open_properties(formula: Formula) -> list[str]:
-    """Return what could not be proved of a formula over the deployment box, as statements."""
-    return [item.statement for item in proved_properties(formula) if not item.proved]
-
-
-def _terms(formula: Formula, rows: FormulaRows) -> tuple[TermShare, ...]:
-    """The terms of a formula with their shares of the predicted time; rows : those of the formula."""
-    shares = mean_shares(formula, rows.columns, rows.sums)
-    return tuple(
-        TermShare(term.name, to_text(term.part.expression, 3), share)
-        for term, share in zip(described_terms(formula), shares, strict=True)
-    )
-
-
-def _front(found: Found, delivered: Formula, material: Material) -> StudyFront | None:
+def _front(found: Found, delivered: Formula) -> StudyFront | None:
     """The formulas of few constants with their errors, and the law; None where there are none."""
-    everything = found.fits.result if found.fits else None
+    everything, material = found.fits.result if found.fits else None, found.material
     if everything is None or not found.few or not len(everything.predictions):
         return None
     rows = []
@@ -198,17 +140,17 @@ def _front(found: Found, delivered: Formula, material: Material) -> StudyFront |
         candidate = Deliverable(EVOLVED, size)
         if candidate.column in everything.estimators:
             columns = columns_of(everything, candidate) | controls_of(everything, size)
-            errors = _errors(formula, everything.chosen(columns), found, material, candidate)
+            errors = _errors(formula, everything.chosen(columns), found, candidate)
             # A weight that its rule gives is written, but was not fitted.
             count = formula.provenance.get("constants", size)
             provenance = {**delivered.provenance, "constants": count, "most_constants": size}
             if material.kind.is_proved:
-                provenance["open_properties"] = open_properties(formula)
+                provenance["open_properties"] = _open_properties(formula)
             rows.append(FrontRow(size, replace(formula, provenance=provenance, errors=errors)))
     law = delivered
     if found.law is not None:
         columns = {name: name for name in (OURS, *material.baselines)}
-        errors = _errors(found.law, everything.chosen(columns), found, material, THE_LAW)
+        errors = _errors(found.law, everything.chosen(columns), found, THE_LAW)
         law = replace(found.law, provenance=delivered.provenance, errors=errors)
     stored = front_json((*rows, law_row(law)))
     law = replace(law, errors={**law.errors, FRONT: stored})
@@ -219,33 +161,30 @@ def _errors(
     formula: Formula,
     result: StudyResult,
     found: Found,
-    material: Material,
     candidate: Deliverable | None = None,
     *,
     frame: pd.DataFrame | None = None,
-    levels: Sequence[LevelError] = (),
 ) -> dict[str, object]:
     """All that a formula carries about its errors and what supports it.
 
     result : predictions of the formula and of what it is compared with. candidate : which of a study's it is,
-    None for the delivered one. frame : the table of errors where it is known. levels : of calibration.
+    None for the delivered one. frame : the table of errors where it is known.
     """
-    rows, protocol = material.rows, _protocol(found, material, candidate)
+    material, rows = found.material, found.material.rows
     errors = errors_json(
         result,
-        protocol,
+        _protocol(found, candidate),
         material.definition.unit,
-        levels,
+        found.levels if candidate is None else (),
         _generations(found, candidate or found.best),
         X=rows.X,
         frame=frame,
         # Those of the controls are known by the differences.
         with_intervals=result.searches if candidate is not None and candidate.size else None,
     )
-    own_rows = feature_rows(rows.X, [spec.name for spec in formula.used_features], rows.cnn_layers)
+    own_rows = rows.of(formula)
     if material.kind.has_joint_range:
-        used = {spec.name: own_rows.columns[spec.name] for spec in formula.used_features}
-        errors |= joint_range_json(used, rows.groups)
+        errors |= joint_range_json(own_rows.columns, rows.groups)
     if "source" in rows.labels and rows.cnn_layers is None:
         errors |= sources_json(formula, own_rows, rows.labels["source"])
     shares = found.support[:_MOST_SHARES]
@@ -261,15 +200,14 @@ def _generations(found: Found, candidate: Deliverable) -> StudyResult | None:
     return result.chosen(columns) if set(columns.values()) <= set(result.estimators) else None
 
 
-def _matrices(
-    delivered: Formula, material: Material, place: Place, journal: Journal | None
-) -> dict[str, pd.DataFrame]:
+def _matrices(found: Found, place: Place, journal: Journal | None) -> dict[str, pd.DataFrame]:
     """The errors from platform to platform, as `cross_platform` gives them, by the labels asked for.
 
     The formula's form was found on all platforms together; only a rerun search is blind to the others.
     """
+    material = found.material
     definition, kind, rows = material.definition, material.kind, material.rows
-    estimators: dict[str, EstimatorFactory] = {OURS: partial(RefittedFormula, delivered)}
+    estimators: dict[str, EstimatorFactory] = {OURS: partial(RefittedFormula, found.formula)}
     estimators |= {name: kind.baselines[name] for name in kind.platform_baselines}
     if definition.search_by_platform:
         estimators[f"{OURS}, searched per platform"] = estimator_of(material, definition.seed)
@@ -281,12 +219,18 @@ def _matrices(
     }
 
 
-def _facts(material: Material, further: Mapping[str, object]) -> dict[str, object]:
+def _open_properties(formula: Formula) -> list[str]:
+    """What could not be proved of a formula over the deployment box, as statements."""
+    return [item.statement for item in proved_properties(formula) if not item.proved]
+
+
+def _facts(found: Found) -> dict[str, object]:
     """What the result depends on, and nothing else: no time, no host, no number of workers."""
-    table, definition, labels = material.table, material.definition, material.rows.labels
-    precisions = sorted(map(str, labels["precision"].unique())) if "precision" in labels else []
+    material, definition, is_evolved = found.material, found.material.definition, found.fits is not None
+    table, labels = material.table, material.rows.labels
     doubts = "; ".join(remarks(table))
-    return {
+    facts: dict[str, object] = {
+        **({} if is_evolved else found.formula.provenance),
         "trainlaw_version": version("trainlaw"),
         "table": table.name,
         "table_sha256": table.sha256,
@@ -295,19 +239,20 @@ def _facts(material: Material, further: Mapping[str, object]) -> dict[str, objec
         "seed": definition.seed,
         "split": definition.split,
         "folds": len(material.splits),
-        **further,
-        **({DOUBT: doubts} if doubts else {}),
-        **({"precisions": precisions} if precisions else {}),
-        **{
-            name: sorted(set(labels[label].astype(str)))
-            for name, label in (("generations", "generation"), ("vendors", "vendor"))
-            if label in labels
-        },
-        **({"algorithms": sorted(set(labels["algorithm"]) - {"none"})} if "algorithm" in labels else {}),
-        **user_files_json(definition),
     }
+    if is_evolved and (found.few or not material.kind.is_fitted):
+        facts["evaluations_per_search"] = definition.evaluations
+    if is_evolved and material.kind.is_proved:
+        facts["open_properties"] = _open_properties(found.formula)
+    facts |= {DOUBT: doubts} if doubts else {}
+    facts |= {name: sorted(set(labels[label].astype(str))) for name, label in _LABELS if label in labels}
+    if "algorithm" in labels:
+        facts["algorithms"] = sorted(set(labels["algorithm"]) - {"none"})
+    return facts | user_files_json(definition)
 
 
+# Labels whose values a formula carries, by the names of these.
+_LABELS = (("precisions", "precision"), ("generations", "generation"), ("vendors", "vendor"))
 _HELD_OUT = {
     GPU_FOLDS: "folds over GPU groups, each group held out once",
     "gpu-5-fold": "folds over GPU groups, each group held out once",
@@ -334,39 +279,17 @@ def _method_of(candidate: Deliverable, seeds: int) -> str:
     return f"a search for each{several}"
 
 
-def delivered_method(material: Material, best: Deliverable) -> str:
-    """Return how the delivered formula was obtained in each split."""
-    seeds = material.definition.seeds
-    if not material.kind.is_fitted:
-        return _method_of(Deliverable(EVOLVED, material.definition.max_constants), seeds)
-    chosen = ", the candidate with the least error" if best.size else ""
-    return f"{_method_of(best, seeds)}{chosen}"
-
-
-def _protocol(found: Found, material: Material, candidate: Deliverable | None) -> str:
+def _protocol(found: Found, candidate: Deliverable | None) -> str:
     """How the error was measured, as text; candidate : whose, None for the delivered formula."""
-    splits = len(material.splits)
+    material, splits, seeds = found.material, len(found.material.splits), found.material.definition.seeds
     finished = splits - len(found.result.missing_splits)
     some = "" if finished == splits else f"{finished} of "
-    split = material.definition.split
     # Only what is evolved here was tuned here.
-    tuned = _TUNED if material.table.name in DATASETS and found.front is not None else ""
-    found_by = found.method if candidate is None else _method_of(candidate, material.definition.seeds)
-    method = f"{some}{splits} {_HELD_OUT[split]}, {found_by}"
+    tuned = _TUNED if material.table.name in DATASETS and found.fits else ""
+    found_by = found.method or _method_of(candidate or found.best, seeds)
+    if candidate is None and found.fits and not material.kind.is_fitted:
+        found_by = _method_of(Deliverable(EVOLVED, material.definition.max_constants), seeds)
+    elif candidate is None and found.best.size:
+        found_by += ", the candidate with the least error"
+    method = f"{some}{splits} {_HELD_OUT[material.definition.split]}, {found_by}"
     return "; ".join(filter(None, (method, material.kind.given, tuned)))
-
-
-def missing_parts(found: Found, splits: Sequence[Split]) -> tuple[str, ...]:
-    """Return sentences on what an interrupted study lacks."""
-    sentences, names = [], found.result.missing_splits
-    if names:
-        groups = sorted(key for split in splits if split.name in names for key in split.held_out)
-        sentences.append(
-            f"{len(names)} of {len(splits)} folds are missing, so there is no error for {', '.join(groups)}."
-        )
-    generations = found.fits.generations if found.fits else None
-    if generations is not None and generations.missing_splits:
-        sentences.append("Generations were not all held out, so there is no interval for a GPU of a new one.")
-    if found.fits is not None and found.fits.cut_short:
-        sentences.append("The search on all rows is missing, so there are no formulas of few constants.")
-    return tuple(sentences)

@@ -115,7 +115,9 @@ def _by(name: str, factors: Mapping[str, float]) -> str:
     return f"those of {title_of(name)} by {np.exp(factors[name]):.2f}"
 
 
-def calibration_advice(table: MeasuredTable, definition: StudyDefinition, own_percent: float | None) -> str:
+def calibration_advice(
+    table: MeasuredTable, definition: StudyDefinition, own_percent: float | None = None
+) -> str:
     """Return the advice to calibrate the built-in formula instead, with its error; "" if a study is better.
 
     own_percent : held-out error of the evolved formula, mean over runs; None where there is none.

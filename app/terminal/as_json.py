@@ -66,8 +66,8 @@ def cnn_json(facts: CnnCounts) -> str:
     counts = {
         name: {"value": value, "unit": str(FEATURES[name].spec.unit)} for name, value in facts.counts.items()
     }
-    memory = asdict(facts.memory_per_image)
-    said = {"notes": reader_notes(facts), "memory_is_rough": facts.memory is None}
+    memory = asdict(facts.memory)
+    said = {"notes": reader_notes(facts), "memory_is_rough": False}
     return finite_json(
         {**{name: getattr(facts, name) for name in names}, "counts": counts, "memory": memory, **said}
     )

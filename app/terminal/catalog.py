@@ -10,7 +10,8 @@ from trainlaw.app.inputs.selection import contains
 from trainlaw.app.text.numbers import show_count_range, show_number, show_with_prefix
 from trainlaw.app.text.tables import Table, fitted_lines, wrapped_list
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, CnnCounts, Gpu, cnn_table, find_cnn_counts, find_link
-from trainlaw.datasets.cnns import Cnn, training_memory
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.cnns.zoo import dense_names, timm_table, zoo_entry
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.files.columns import Column

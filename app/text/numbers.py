@@ -1,13 +1,25 @@
 """Numbers for readers: times, counts and shares with their units."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-_TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-_MINUTE, _SECOND = 1 / 60, 1 / 3600
-_HOURS_PER_DAY, _MOST_HOURS = 24, 100
 _WIDE = 1000  # the ends of a range that differ by a larger factor have a unit each
-_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_Steps = Sequence[tuple[float, float, str]]
+# Units by the least number, and their size.
+_SECONDS: _Steps = ((1.0, 1.0, "s"), (1e-3, 1e-3, "ms"), (0.0, 1e-6, "µs"))
+_HOURS: _Steps = ((100, 24, "d"), (1, 1, "h"), (1 / 60, 1 / 60, "min"), (0.0, 1 / 3600, "s"))
+_COUNTS: _Steps = (
+    *(
+        (size, size, prefix)
+        for size, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+    ),
+    (0.0, 1.0, ""),
+)
+
+
+def _step(value: float, steps: _Steps) -> tuple[float, str]:
+    """Return size and name of the unit in which a number is shown."""
+    return next((size, unit) for least, size, unit in steps if abs(value) >= least)
 
 
 def show_seconds(seconds: float) -> str:
@@ -18,12 +30,8 @@ def show_seconds(seconds: float) -> str:
     """
     if not math.isfinite(seconds):
         return "not defined"
-    size, unit = _time_step(seconds)
+    size, unit = _step(seconds, _SECONDS)
     return f"{show_number(seconds / size)} {unit}"
-
-
-def _time_step(seconds: float) -> tuple[float, str]:
-    return next((step for step in _TIME_STEPS if abs(seconds) >= step[0]), _TIME_STEPS[-1])
 
 
 def show_seconds_range(low: float, high: float) -> str:
@@ -32,7 +40,7 @@ def show_seconds_range(low: float, high: float) -> str:
     >>> show_seconds_range(0.8, 1.25), show_seconds_range(0.8, 1.2), show_seconds_range(2e-5, 1.25)
     ('0.8 to 1.25 s', '800 to 1,200 ms', '20 µs to 1.25 s')
     """
-    return _range(low, high, show_seconds, _time_step)
+    return _range(low, high, show_seconds, _SECONDS)
 
 
 def difference_text(ratio: float) -> str:
@@ -55,16 +63,8 @@ def show_hours(hours: float | None) -> str:
     """
     if hours is None or not math.isfinite(hours):
         return "-"
-    size, unit = _hour_step(hours)
+    size, unit = _step(hours, _HOURS)
     return f"{show_number(hours / size)} {unit}"
-
-
-def _hour_step(hours: float) -> tuple[float, str]:
-    if hours < _MINUTE:
-        return _SECOND, "s"
-    if hours < 1:
-        return _MINUTE, "min"
-    return (1, "h") if hours < _MOST_HOURS else (_HOURS_PER_DAY, "d")
 
 
 def show_hours_range(low: float | None, high: float | None) -> str:
@@ -75,15 +75,13 @@ def show_hours_range(low: float | None, high: float | None) -> str:
     """
     if low is None or high is None or not math.isfinite(low + high):
         return "-"
-    return _range(low, high, show_hours, _hour_step)
+    return _range(low, high, show_hours, _HOURS)
 
 
-def _range(
-    low: float, high: float, show: Callable[[float], str], step: Callable[[float], tuple[float, str]]
-) -> str:
+def _range(low: float, high: float, show: Callable[[float], str], steps: _Steps) -> str:
     if not (low > 0 and high <= _WIDE * low):
         return f"{show(low)} to {show(high)}"
-    size, unit = step(math.sqrt(low * high))
+    size, unit = _step(math.sqrt(low * high), steps)
     return f"{show_number(low / size)} to {show_number(high / size)} {unit}".rstrip()
 
 
@@ -109,12 +107,8 @@ def show_with_prefix(value: float, unit: str, digits: int = 3) -> str:
     >>> show_with_prefix(1.556e12, "B/s"), show_with_prefix(48, "")
     ('1.56 TB/s', '48')
     """
-    size, prefix = _prefix_step(value)
+    size, prefix = _step(value, _COUNTS)
     return f"{show_number(value / size, digits)} {prefix}{unit}".rstrip()
-
-
-def _prefix_step(value: float) -> tuple[float, str]:
-    return next((step for step in _PREFIXES if abs(value) >= step[0]), (1.0, ""))
 
 
 def show_count_range(low: float, high: float) -> str:
@@ -125,7 +119,7 @@ def show_count_range(low: float, high: float) -> str:
     """
     if low == high:
         return show_with_prefix(low, "")
-    return _range(low, high, lambda value: show_with_prefix(value, ""), _prefix_step)
+    return _range(low, high, lambda value: show_with_prefix(value, ""), _COUNTS)
 
 
 def show_percent(value: float) -> str:

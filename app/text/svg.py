@@ -16,16 +16,20 @@ def escape(text: object) -> str:
 
 
 @dataclass(frozen=True)
-class LogAxis:
-    """A logarithmic axis from data to user units.
+class Axis:
+    """An axis from data to user units.
 
-    low, high : data range, both positive, low < high; start, end : the same two points in user units.
+    low, high : data range, low < high; start, end : the same two points in user units.
     """
 
     low: float
     high: float
     start: float
     end: float
+
+
+class LogAxis(Axis):
+    """A logarithmic axis; its data range is positive."""
 
     def __call__(self, value: float) -> float:
         """Return the position of a positive value, in user units; values outside are clipped to the range."""
@@ -41,14 +45,8 @@ class LogAxis:
         return [value for value in candidates if self.low * 0.999 <= value <= self.high * 1.001]
 
 
-@dataclass(frozen=True)
-class LinearAxis:
-    """A linear axis from data to user units; the fields are those of `LogAxis`."""
-
-    low: float
-    high: float
-    start: float
-    end: float
+class LinearAxis(Axis):
+    """A linear axis."""
 
     def __call__(self, value: float) -> float:
         """Return the position of a value, in user units."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from trainlaw.app.answers.figure_rows import definition_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter, column_range, quoted
-from trainlaw.app.workbook.model import new_sheet, values_of
+from trainlaw.app.workbook.model import filled, new_sheet, steps_of, values_of
 from trainlaw.formulas import Expression, variables
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas.printers.excel import split_for_excel
 from xlsxwriter.utility import xl_col_to_name
 
 TOP = 4  # first row, counted from 0
@@ -39,8 +39,8 @@ class CellTable:
     """A sheet under construction: rows that are computed alike, of which the first ones have values.
 
     facts : gives the template of the place of a base column that no column of the table holds, and its
-    values, (n_known,), for the first choice. words : title, unit and style of columns by key. top : its first
-    row, counted from 0.
+    values, (n_known,), for the first choice. words : title, unit, style and perhaps template of columns by
+    key. top : its first row, counted from 0.
     """
 
     def __init__(
@@ -57,18 +57,19 @@ class CellTable:
         self._words = words
         self.columns: dict[str, SheetColumn] = {}
 
-    def add(self, key: str, template: str, values: Values, words: Sequence[str] = ()) -> None:
+    def add(self, key: str, values: Values, template: str = "", words: Sequence[str] = ()) -> None:
         """Add a column; a value that is not finite is shown as an empty cell.
 
-        words : its title, unit and style, by default those of the table.
+        words : its title, unit and style, by default those of the table, which may have its template, too.
         """
         shown = [
             value if isinstance(value, str) else float(value) if np.isfinite(value) else ""
             for value in values
         ]
         padded = [*shown, *[""] * (self.count - len(shown))]
-        title, unit, style = words or self._words[key]
-        self.columns[key] = SheetColumn(key, title, unit, style, template, padded)
+        title, unit, style, *own = words or self._words[key]
+        whole = template or "".join(map(filled, own))
+        self.columns[key] = SheetColumn(key, title, unit, style, whole, padded)
 
     def add_expression(
         self, key: str, expression: Expression, words: Sequence[str] = (), *, where: str = ""
@@ -87,16 +88,14 @@ class CellTable:
         flags = self.numbers(where) == 1.0 if where else True
         # Templates of places are longer than the addresses that they stand for, so what fits here fits there.
         cells = split_for_excel(expression, places, lambda step: f"{{@{key} {step + 1}}}")
-        texts = [*(text for _, text in cells.helpers), cells.formula]
-        for number, (text, meaning) in enumerate(
-            zip(texts, [*cells.expressions, expression], strict=True), 1
-        ):
+        steps = steps_of(cells, expression)
+        for number, (text, meaning) in enumerate(steps, start=1):
             values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
             guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
-            if number == len(texts):
-                self.add(key, guarded, values, words)
+            if number == len(steps):
+                self.add(key, values, guarded, words)
             else:
-                self.add(f"{key} {number}", guarded, values, (f"step {number}", "", "general"))
+                self.add(f"{key} {number}", values, guarded, (f"step {number}", "", "general"))
 
     def add_answer(self, name: str) -> None:
         """Add a row of the table of answers as a column, over earlier columns of these names."""
@@ -127,7 +126,7 @@ class CellTable:
         above = f"${letter}${self.top}:${letter}{{above}}"
         text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
         template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
-        self.add("rank", template, np.where(np.isfinite(keys), ranks, np.nan))
+        self.add("rank", np.where(np.isfinite(keys), ranks, np.nan), template)
 
     def write(self, book: BookPlan) -> SheetWriter:
         """Write the sheet and return it; cells of a column without a template are for the user."""

@@ -1,18 +1,25 @@
 """The yellow cells of sheet Prediction, and what is said where an entry cannot be used."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from trainlaw.app.models.lookup_tables import cnn_label
 from trainlaw.app.sheets.book_plan import SheetWriter
 from trainlaw.app.workbook.lookup_sheets import HEADING, LACKS, has_all, offered
-from trainlaw.app.workbook.model import FIRST, PREFIX, TABLES, Model, cell_name, fact, is_listed, of_instance
-from trainlaw.app.workbook.notes_sheet import IMPLIED, NO_YES, ORDERS, OWN_LINK, USUAL_FABRIC
+from trainlaw.app.workbook.model import (
+    FIRST,
+    PREFIX,
+    TABLES,
+    Model,
+    cell_name,
+    fact,
+    filled,
+    is_listed,
+    of_instance,
+)
 from trainlaw.app.workbook.spellings import said_count
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.possible import MOST_GPUS_PER_NODE
-from trainlaw.datasets.measurements.runs import COMPILATIONS
 
 
 class _Number(NamedTuple):
@@ -106,30 +113,39 @@ def _write_entry(sheet: SheetWriter, row: int, choice: Choice) -> None:
 
 def usual_choices(model: Model) -> list[Choice]:
     """Return the yellow cells of every prediction, in their order."""
-    precision = _choice("precision_choice", model.default_precision)
-    images = _choice("images", FIRST.images)
+    precision, images = _choice("precision_choice", model.default_precision), _choice("images")
     if model.is_forward:
         precision = precision._replace(note="in others none was measured")
         images = images._replace(title="images", note="of which the inference is computed")
+    count = f"{said_count('tl_gpu_choice')}*{of_instance('gpus', '1')}"
     found = [
         _named("cnn", "CNN", cnn_label(*FIRST.cnn)),
         _choice("batch_per_gpu", float(FIRST.batch)),
         _named("gpu", "GPU", FIRST.gpu),
         _possible(precision, "tl_precision"),
-        _choice("n_gpus", 1.0)._replace(computed=f"{said_count('tl_gpu_choice')}*{of_instance('gpus', '1')}"),
+        _choice("n_gpus")._replace(computed=count),
         images,
-        _choice("epochs", FIRST.epochs),
-        _choice("own_runs", NO_YES[1]),
+        _choice("epochs"),
+        _choice("own_runs"),
     ]
     return [choice for choice in found if not (model.is_forward and choice.name in ("n_gpus", "epochs"))]
 
 
 def rare_choices(model: Model) -> list[Choice]:
     """Return the yellow cells that few predictions change, and that the formula needs."""
-    used = set(model.base_columns)
-    several = [] if model.is_forward else _several_gpu_choices()
-    rows = [*several, *_software_choices(model), _choice("order", ORDERS[0])]
-    return [row for row in rows if row.name not in NEEDED_BY or used & NEEDED_BY[row.name]]
+    compiler = [_possible(_choice("compilation"), "tl_compilation")]
+    rows = [
+        *([] if model.is_forward else _several_gpu_choices()),
+        _choice("layout_choice"),
+        *(compiler if model.is_forward else []),
+        _choice("stack_choice"),
+        _choice("has_optimizer"),
+        _choice("has_input_copy"),
+        _possible(_choice("is_tuned"), ASKED_TUNED, "enter 0, or 1 for a GPU of NVIDIA"),
+        _or_empty(_choice("host_launch_us")),
+        _choice("order"),
+    ]
+    return [row for row in rows if {*model.base_columns} & NEEDED_BY.get(row.name, {*model.base_columns})]
 
 
 def _possible(
@@ -140,17 +156,17 @@ def _possible(
     return choice._replace(valid=f"AND({choice.valid},{has})", fault=fault)
 
 
-def _choice(name: str, value: str | float) -> Choice:
-    """Return a choice of the table, of a number or among names."""
-    title, note, unit, values = TABLES["choices"][name]
+def _choice(name: str, value: str | float | None = None) -> Choice:
+    """Return a choice of the table; value : the first one, by default that of the table."""
+    title, note, unit, values, *firsts = TABLES["choices"][name]
+    first = value if value is not None else firsts[0] if firsts else getattr(FIRST, name)
     cell, number = cell_name(name), _NUMBERS.get(values)
-    if number is None:
-        listed = values or f"options_{name}"
-        return Choice(
-            name, title, value, note, is_listed(cell, listed), "choose from the list", listed=listed
-        )
-    valid = f"IF(ISNUMBER({cell}),{number.valid.format(c=cell)},FALSE)"
-    return Choice(name, title, value, note, valid, number.fault, unit, kind=values)
+    if number is not None:
+        valid = f"IF(ISNUMBER({cell}),{number.valid.format(c=cell)},FALSE)"
+        return Choice(name, title, first, note, valid, number.fault, unit, kind=values)
+    listed = values or f"options_{name}"
+    valid = is_listed(cell, listed)
+    return Choice(name, title, filled(str(first)), note, valid, "choose from the list", listed=listed)
 
 
 def _named(kind: str, title: str, value: str) -> Choice:
@@ -169,27 +185,9 @@ def _or_empty(choice: Choice) -> Choice:
 
 
 def _several_gpu_choices() -> list[Choice]:
-    nodes = _or_empty(_choice("nodes", math.nan))
+    nodes = _or_empty(_choice("nodes"))
     spread = f"AND(MOD(tl_n_gpus,tl_n_nodes)=0,tl_n_gpus/tl_n_nodes<={MOST_GPUS_PER_NODE})"
     shared = f"IF({nodes.valid},IF(ISNUMBER(tl_n_gpus),{spread},FALSE),FALSE)"
     fault = f"enter a number of nodes that share the GPUs evenly, at most {MOST_GPUS_PER_NODE} on each"
-    return [
-        nodes._replace(valid=shared, fault=fault),
-        _possible(_choice("link", OWN_LINK), ASKED_LINK),
-        _choice("network", USUAL_FABRIC),
-        _choice("algorithm", FIRST.algorithm),
-        _choice("is_bucketed", 1.0),
-    ]
-
-
-def _software_choices(model: Model) -> list[Choice]:
-    compiler = _possible(_choice("compilation", COMPILATIONS[0]), "tl_compilation")
-    return [
-        _choice("layout_choice", IMPLIED),
-        *([compiler] if model.is_forward else []),
-        _choice("stack_choice", IMPLIED),
-        _choice("has_optimizer", 1.0),
-        _choice("has_input_copy", 0.0),
-        _possible(_choice("is_tuned", 0.0), ASKED_TUNED, "enter 0, or 1 for a GPU of NVIDIA"),
-        _or_empty(_choice("host_launch_us", math.nan)),
-    ]
+    link, *others = map(_choice, ("link", "network", "algorithm", "is_bucketed"))
+    return [nodes._replace(valid=shared, fault=fault), _possible(link, ASKED_LINK), *others]

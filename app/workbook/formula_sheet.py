@@ -7,47 +7,37 @@ from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.models.terms import Part
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
-    COUNTS,
     FIRST,
-    INPUTS,
     LAUNCH,
-    OF_INPUT,
     OF_LINK,
     OF_NETWORK,
     OF_PRECISION,
     PEAK,
     PEER,
-    ROUNDS,
     TABLES,
+    YES,
     Model,
     cell_name,
     cell_names,
     fact,
+    filled,
     kind_of,
     new_sheet,
     option,
     values_of,
 )
-from trainlaw.app.workbook.notes_sheet import YES
 from trainlaw.app.workbook.sentences import Said, write_sentences
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
-from trainlaw.formulas.printers import excel_expression, split_for_excel
+from trainlaw.formulas.printers.excel import excel_expression, split_for_excel
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 _WIDTHS = TABLES["sheets"]["Formula"]["widths"]
 BY_SCALING = "by the scaling formula (trainlaw show multi); other algorithms: textbook"
 _OF_TEXTS = ("unit", "meaning", "occurs in")
 _SYMBOL_HEADS = ("symbol", "value now", "unit", "training minimum", "training maximum", "outside", "meaning")
-# Rough substitutes, from counts, for the empty cells of a CNN that the user adds.
-INSTEAD = {
-    "kept_elements": "activation_elements",
-    "kept_bytes": "",
-    "working_elements": "max_layer_elements",
-    "unfolded_elements": "im2col_elements",
-}
 
 
 def write_formula(book: BookPlan, model: Model) -> Said:
@@ -248,32 +238,17 @@ def _facts(sheet: SheetWriter, model: Model, row: int) -> str:
 
 def fact_formula(name: str) -> str:
     """Return the cell formula that looks a base column up; empty for what the user enters."""
+    if name in TABLES["base_columns"]:
+        return filled(TABLES["base_columns"][name])
+    if name in OF_PRECISION:
+        return option("precision", name)
+    if name in OF_LINK or name in OF_NETWORK:
+        kind, unused = ("link", "tl_n_gpus=tl_n_nodes") if name in OF_LINK else ("network", "tl_n_nodes=1")
+        return link_formula(name, partial(_look_up, kind), unused)
     kind = kind_of(name)
-    if name in INPUTS or name in COUNTS:
-        text = ""
-    elif name in OF_INPUT:
-        text = OF_INPUT[name]
-    elif name in OF_PRECISION:
-        text = option("precision", name)
-    elif name in OF_LINK or name in OF_NETWORK:
-        unused = "tl_n_gpus=tl_n_nodes" if name in OF_LINK else "tl_n_nodes=1"
-        text = link_formula(name, partial(_look_up, "link" if name in OF_LINK else "network"), unused)
-    elif name == ROUNDS:
-        # Rounded first: a floating-point logarithm may fall just short of a whole number.
-        text = "ROUNDUP(ROUND(LOG(tl_n_gpus,2),9),0)"
-    elif kind == "choice":
-        text = f"IF(tl_n_gpus=1,0,{option('algorithm', name)})"
-    elif name in INSTEAD:
-        text = _kept(name)
-    else:
-        text = _look_up(kind, option("precision", "peak_column") if name == PEAK else f'"{name}"')
-    return text
-
-
-def _kept(name: str) -> str:
-    """Return the cell formula of a memory count, which a CNN that the user adds may lack."""
-    cells = [fact("cnn", f'"{column}"') for column in (name, INSTEAD[name]) if column]
-    return "".join(f"IF(ISNUMBER({cell}),{cell}," for cell in cells) + "0" + ")" * len(cells)
+    if kind == "choice":
+        return f"IF(tl_n_gpus=1,0,{option('algorithm', name)})"
+    return _look_up(kind, option("precision", "peak_column") if name == PEAK else f'"{name}"')
 
 
 def link_formula(name: str, look_up: Callable[[str], str], unused: str) -> str:

@@ -29,16 +29,18 @@ from trainlaw.app.workbook.lookup_sheets import (
     usable_price,
 )
 from trainlaw.app.workbook.model import (
-    COUNTS,
     ENTRIES,
     FIRST,
     LAUNCH,
+    NO,
     OF_LINK,
     OF_PRECISION,
+    OWN_LINK,
     PEAK,
     PEER,
     PREFIX,
     TABLES,
+    YES,
     Model,
     fact,
     first_choice,
@@ -46,7 +48,7 @@ from trainlaw.app.workbook.model import (
     new_sheet,
     option,
 )
-from trainlaw.app.workbook.notes_sheet import BY_COST, NO, OWN_LINK, YES, options_of_precisions
+from trainlaw.app.workbook.notes_sheet import ORDERS, options_of_precisions
 from trainlaw.datasets import FEATURES
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NO_LINK
@@ -71,7 +73,8 @@ def write_all_gpus(book: BookPlan, model: Model) -> None:
     table = _with_facts(model)
     _add_features(table, model)
     table.add_expression(SINGLE_GPU_TIME, model.expression, where="known")
-    _add_exchange(table, model)
+    table.add_expression("added_s", model.added, where="known")
+    table.add("time_s", table.numbers(SINGLE_GPU_TIME))
     _add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table, model)
     _add_costs(table, model)
@@ -97,7 +100,7 @@ def _with_facts(model: Model) -> CellTable:
 
     def facts(name: str) -> tuple[str, np.ndarray]:
         if kind_of(name) != "gpu" and name not in letters:
-            known = {**COUNTS, **model.values}
+            known = {"n_gpus": 1.0, "n_nodes": 1.0, **model.values}
             return model.cells.get(name, PREFIX + name), np.array(known.get(name, math.nan))
         # As trainlaw reads a GPU without this column.
         place = f"GPUs!${letters[name]}{{row}}"
@@ -105,21 +108,21 @@ def _with_facts(model: Model) -> CellTable:
         return text, np.array([row[name] for row in rows.values()], dtype=float)
 
     table = CellTable(NAME, len(rows), len(rows) + SPARE, facts, words=TABLES["all_gpus"])
-    table.add("gpu", 'IF(GPUs!$A{row}="","",GPUs!$A{row})', list(rows))
+    table.add("gpu", list(rows))
     _add_precision(table, model, rows)
     if LAUNCH in model.base_columns:
         left = f"*{option('compilation', 'launches_left')}" if model.is_forward else ""
         slowest = np.full(len(rows), np.nanmax(table.numbers(LAUNCH)))
-        table.add(LAUNCH, f'IF({_NAMED},{SLOWEST}{left},"")', slowest)
+        table.add(LAUNCH, slowest, f'IF({_NAMED},{SLOWEST}{left},"")')
     _add_links(table, model, [str(row["link"]) or NO_LINK for row in rows.values()])
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
     counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
     has = has_all(_asked(model), f"GPUs!${letters[LACKS]}{{row}}")
-    table.add("left_out", f'IF({_NAMED},IF({has},"","lacks what is chosen"),"")', [])
+    table.add("left_out", [], f'IF({_NAMED},IF({has},"","lacks what is chosen"),"")')
     complete = np.all(np.isfinite([table.numbers(name) for name in needed]), axis=0)
     known = np.broadcast_to(complete.astype(float), len(rows))
-    table.add("known", f'IF({_NAMED},IF(AND({counted},{{@left_out}}=""),1,0),"")', known)
+    table.add("known", known, f'IF({_NAMED},IF(AND({counted},{{@left_out}}=""),1,0),"")')
     return table
 
 
@@ -138,14 +141,14 @@ def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:
         default = f'GPUs!${letters["default_precision"]}{{row}}&""'
         defaults = [str(row["default_precision"]) for row in rows.values()]
     text = f'IF({_NAMED},IF({choice}="{model.default_precision}",{default},{choice}),"")'
-    table.add("precision", text, defaults)
+    table.add("precision", defaults, text)
     known = options_of_precisions(model.formula)
     for name in OF_PRECISION:
         if name in model.base_columns:
             values = [float(known[used][name]) if used in known else math.nan for used in defaults]
             cell = f'IFERROR({option("precision", name, "{@precision}")},"")'
             unit = str(getattr(FEATURES.get(name), "symbol", ""))
-            table.add(name, cell, values, (name.replace("_", " "), unit, "general"))
+            table.add(name, values, cell, (name.replace("_", " "), unit, "general"))
     if PEAK in model.feature_base_columns:
         right = list(letters.values())[-1]
         columns = [str(known.get(used, {}).get("peak_column")) for used in defaults]
@@ -154,7 +157,7 @@ def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:
         known_rates = zip(rows.values(), columns, strict=True)
         rates = [float(str(row.get(column, math.nan))) for row, column in known_rates]
         text = f'IFERROR(IF({found}="","",{found}),"")'
-        table.add(PEAK, text, rates)
+        table.add(PEAK, rates, text)
 
 
 def _add_links(table: CellTable, model: Model, usual_links: Sequence[str]) -> None:
@@ -164,13 +167,13 @@ def _add_links(table: CellTable, model: Model, usual_links: Sequence[str]) -> No
         return
     usual = f"GPUs!${gpu_fact_letters(model.formula)['link']}{{row}}"
     used = f'IF(tl_link="{OWN_LINK}",IF({usual}="","{NO_LINK}",{usual}),tl_link)'
-    table.add("link", f'IF({_NAMED},{used},"")', usual_links)
+    table.add("link", usual_links, f'IF({_NAMED},{used},"")')
     look_up = partial(fact, "link", row="{@link}")
     for name in needed:
         unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
         rate = link_formula(name, look_up, "tl_n_gpus=tl_n_nodes")
         text = f'IF({{@link}}<>"",IFERROR({rate},""),"")'
-        table.add(name, text, np.zeros(table.known), (name.replace("_", " "), unit, "general"))
+        table.add(name, np.zeros(table.known), text, (name.replace("_", " "), unit, "general"))
 
 
 def _add_features(table: CellTable, model: Model) -> None:
@@ -191,15 +194,7 @@ def _add_features(table: CellTable, model: Model) -> None:
         count += ~((values >= low) & (values <= high))
     counted = np.where(table.numbers("known") == 1.0, count, math.nan)
     text = f'IF({{@known}}=1,{"+".join(flags)},"")'
-    table.add("outside", text, counted)
-
-
-def _add_exchange(table: CellTable, model: Model) -> None:
-    """Add the time that several GPUs add to the time on one, and the whole time."""
-    table.add_expression("added_s", model.added, where="known")
-    single, added = f"{{@{SINGLE_GPU_TIME}}}", "IF(tl_n_gpus=1,0,{@added_s})"
-    usable = f'AND(tl_entries="{ENTRIES}",ISNUMBER({single}),ISNUMBER({added}))'
-    table.add("time_s", f'IF({usable},{single}+{added},"")', table.numbers(SINGLE_GPU_TIME))
+    table.add("outside", counted, text)
 
 
 def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
@@ -213,7 +208,7 @@ def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, 
     vendor, generation, device = (f"GPUs!${gpu_fact_letters(formula)[name]}{{row}}" for name in columns)
     words = [YES if seen is None or row["generation"] in seen else NO for row in facts]
     measured = f'IF({_NAMED},IF({is_known_generation(formula, generation)}=1,"{YES}","{NO}"),"")'
-    table.add("measured", measured, words)
+    table.add("measured", words, measured)
     kind = interval_class(vendor, "{@precision}", stack)
     of_class = class_factor(kind, f'({{@measured}}="{YES}")')
     is_processor = f'AND({device}="CPU",{{@measured}}="{NO}")'
@@ -226,16 +221,13 @@ def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, 
         kind = run_class(str(precision), "eager", str(row["vendor"]))
         factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base, host)
         values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
-    table.add("interval_factor", f'IF({_NAMED},{text},"")', values)
+    table.add("interval_factor", values, f'IF({_NAMED},{text},"")')
     table.add_answer("low_s")
     table.add_answer("high_s")
     time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
-    for key, text, lengths in (
-        ("below", "{@time_s}-{@low_s}", time - low),
-        ("above", "{@high_s}-{@time_s}", np.where(np.isfinite(low), high - time, np.nan)),
-    ):
-        table.add(key, f'IF(COUNT({{@low_s}},{{@high_s}})=2,{text},"")', lengths)
+    table.add("below", time - low)
+    table.add("above", np.where(np.isfinite(low), high - time, np.nan))
 
 
 def _add_speed_and_memory(table: CellTable, model: Model) -> None:
@@ -250,21 +242,20 @@ def _add_speed_and_memory(table: CellTable, model: Model) -> None:
     text = f'IF(AND({_NAMED},tl_entries="{ENTRIES}"),{word},"")'
     values = table.numbers("fits_in_memory")
     shown = [FITS_WORDS[int(value)] if math.isfinite(value) else NOT_KNOWN for value in values]
-    table.add("fits", text, shown)
+    table.add("fits", shown, text)
 
 
 def _add_costs(table: CellTable, model: Model) -> None:
     """Add time and cost per epoch, and the rank of each GPU in the chosen order."""
     steps = math.ceil(FIRST.images / model.values["batch_per_gpu"])
     hours = table.numbers("time_s") * steps / 3600.0
-    table.add("epoch_h", 'IF(ISNUMBER({@time_s}),tl_iterations*{@time_s}/3600,"")', hours)
+    table.add("epoch_h", hours)
     prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
     usable = usable_price(table.place("price_usd_per_hour"))
-    table.add("price_per_hour", f'IF({_NAMED},{usable},"")', prices)
-    both = 'IF(COUNT({@epoch_h},{@price_per_hour})=2,{@epoch_h}*tl_n_gpus*{@price_per_hour},"")'
-    table.add("cost", both, hours * prices)
+    table.add("price_per_hour", prices, f'IF({_NAMED},{usable},"")')
+    table.add("cost", hours * prices)
     # GPUs without a price follow those with one, by time.
     by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
-    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_order="{BY_COST}",{by_cost},{{@time_s}}),"")'
-    table.add("key", key, table.numbers("time_s"))
+    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_order="{ORDERS[1]}",{by_cost},{{@time_s}}),"")'
+    table.add("key", table.numbers("time_s"), key)
     table.add_rank("key")

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
 from trainlaw.app.answers.facts import OF_MEMORY, cnn_facts
-from trainlaw.app.answers.figure_rows import definition_of, fits_in_memory, needed_memory
-from trainlaw.app.answers.fixed_rows import FITS_WORDS
+from trainlaw.app.answers.figure_rows import definition_of, needed_memory
 from trainlaw.app.models.builtin import SCALING_FORMULA, formula_named
 from trainlaw.app.models.lookup_tables import OF_PRECISION as MEMORY_OF_PRECISION
 from trainlaw.app.models.lookup_tables import precision_rows
@@ -23,9 +23,9 @@ from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
 from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
-from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
-from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
-from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
+from trainlaw.datasets.hardware.gpus import NO_LINK, NUMBER_COLUMNS
+from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN, ROUGH_MEMORY
+from trainlaw.datasets.measurements.runs import COMPILATIONS, PRECISION_OF_PASSES
 from trainlaw.formulas import (
     Constant,
     Expression,
@@ -36,7 +36,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import ExcelCells, excel_expression
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import intervals_of
 
@@ -46,6 +46,22 @@ PREFIX = "tl_"  # V100, L2 and FP32 are cell addresses, so a name without a pref
 DEFAULT_PRECISION = "PyTorch's default"
 AS_MEASURED = f"{PRECISION_OF_PASSES}, as measured"
 ENTRIES, FAULTS = "all entries can be used", "an entry cannot be used: see the red note next to it"
+OWN_LINK, USUAL_FABRIC = "the GPU's own link", "that of usual servers"
+IMPLIED = "as the other choices imply"
+NO, YES = NO_YES = ("no", "yes")
+# What fills the places of words in formulas of the tables.
+_WORDS = {
+    "unknown": NOT_KNOWN,
+    "entries": ENTRIES,
+    "faults": FAULTS,
+    "own_link": OWN_LINK,
+    "no_link": NO_LINK,
+    "usual_fabric": USUAL_FABRIC,
+    "implied": IMPLIED,
+    "yes": YES,
+    "eager": COMPILATIONS[0],
+    "rough": ROUGH_MEMORY,
+}
 
 
 class _First(NamedTuple):
@@ -61,15 +77,6 @@ class _First(NamedTuple):
 
 
 FIRST = _First()
-# Base columns that the user enters, with the first choice.
-INPUTS: Mapping[str, float] = {
-    "batch_per_gpu": FIRST.batch,
-    "has_optimizer": 1.0,
-    "has_input_copy": 0.0,
-    "is_tuned": 0.0,
-    "is_bucketed": 1.0,
-}
-COUNTS: Mapping[str, float] = {"n_gpus": 1.0, "n_nodes": 1.0}
 # Base columns that follow from the precision: columns of its table on sheet Notes.
 OF_PRECISION = ("bytes_per_element", "is_tensor_precision", "has_fp32_dense", *MEMORY_OF_PRECISION)
 # Base columns that follow from the link within a node, by default the usual one of the GPU.
@@ -80,15 +87,6 @@ PEER = "peer_access"
 #: Base column of launch times, of which compilers leave a share.
 LAUNCH = "usual_launch_s"
 LAYOUTS = ("nchw", "channels last")
-# Base columns that follow from an input of another kind or unit: its cell formula.
-OF_INPUT: Mapping[str, str] = {
-    "is_channels_last": f'IF(tl_layout="{LAYOUTS[1]}",1,0)',
-    "is_stack_fused": 'IF(tl_stack="fused",1,0)',
-    "is_stack_channels_last": 'IF(tl_stack="channels_last",1,0)',
-    "stated_launch_s": "tl_host_launch_us/1000000",
-    "gpus_per_node": "tl_n_gpus/tl_n_nodes",
-}
-ROUNDS = "exchange_rounds"
 
 
 @dataclass(frozen=True)
@@ -207,6 +205,12 @@ def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.n
     return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
+def steps_of(cells: ExcelCells, whole: Expression) -> list[tuple[str, Expression]]:
+    """Return the formulas of helper cells and of the result, each with the expression that it stands for."""
+    texts = [*(text for _, text in cells.helpers), cells.formula]
+    return list(zip(texts, [*cells.expressions, whole], strict=True))
+
+
 def first_choice(*, is_forward: bool = False) -> RunTable:
     """Return the configuration that the workbook shows when it is opened: an iteration, or a forward pass."""
     name, size, classes = FIRST.cnn
@@ -236,13 +240,6 @@ def figure_cell(name: str, **places: str) -> str:
     """
     figure = definition_of(name)
     return excel_expression(figure, {**cell_names(variables(figure)), **places})
-
-
-def fits_cell(least: str, usual: str, sold: str) -> str:
-    """Return the cell formula of the word for whether an iteration fits, from places of bytes."""
-    places = {"memory_least_bytes": least, "memory_usual_bytes": usual, "memory_bytes": sold}
-    words = ",".join(f'"{word}"' for word in FITS_WORDS)
-    return f'IF(COUNT({sold})=0,"{NOT_KNOWN}",CHOOSE(1+{excel_expression(fits_in_memory(), places)},{words}))'
 
 
 def cell_name(name: str) -> str:
@@ -297,6 +294,25 @@ def fact(kind: str, column: str, row: str = "") -> str:
     return f"INDEX(tl_{kind}_table,{at},MATCH({column},{names},0))"
 
 
+class _Places(dict[str, str]):
+    """What fills the places of a table's formula, some of them by the name of a column or a figure."""
+
+    def __missing__(self, place: str) -> str:
+        if place.startswith("@") or place == "row":
+            return f"{{{place}}}"  # of a template, which has a cell in each row
+        kind, name = place.split(" ")
+        return figure_cell(name) if kind == "figure" else fact(kind, f'"{name}"')
+
+
+def filled(text: str, places: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a formula or note of the tables with its places filled, those of `places` among them.
+
+    >>> filled("1000*({figure low_s})/{n}", {"n": "tl_n_gpus"})
+    '1000*(tl_time_s / tl_interval_factor)/tl_n_gpus'
+    """
+    return text.format_map(_Places(_WORDS | {**places}))
+
+
 def option(kind: str, column: str, row: str = "") -> str:
     """Return the cell formula of a column of the table of a choice; row : as for `fact`.
 
@@ -346,5 +362,5 @@ def kind_of(name: str) -> str:
         return "gpu"
     if name in (*COUNT_COLUMNS, *MEMORY_COLUMNS):
         return "cnn"
-    chosen = (*INPUTS, *OF_INPUT, *COUNTS, *OF_PRECISION, *OF_NETWORK, ROUNDS)
+    chosen = (*TABLES["base_columns"], *OF_PRECISION, *OF_NETWORK)
     return "choice" if name in chosen or name.startswith("is_") else "unknown"

@@ -10,20 +10,28 @@ from trainlaw.app.models.multi_gpu import covers_algorithm
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.lookup_sheets import write_look_up_table
-from trainlaw.app.workbook.model import LAYOUTS, TABLES, Model, cell_name, new_sheet, values_of
+from trainlaw.app.workbook.model import (
+    IMPLIED,
+    LAYOUTS,
+    NO_YES,
+    OWN_LINK,
+    TABLES,
+    USUAL_FABRIC,
+    Model,
+    cell_name,
+    new_sheet,
+    steps_of,
+    values_of,
+)
 from trainlaw.app.workbook.spellings import instance_rows
 from trainlaw.datasets import link_table
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.measurements.runs import COMPILATIONS, STACKS
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Formula
-from trainlaw.formulas.printers import split_for_excel
+from trainlaw.formulas.printers.excel import split_for_excel
 
-OWN_LINK = "the GPU's own link"
-USUAL_FABRIC = "that of usual servers"
-IMPLIED = "as the other choices imply"
-BY_TIME, BY_COST = ORDERS = ("iteration time", "cost per epoch")
-NO, YES = NO_YES = ("no", "yes")
+ORDERS = ("iteration time", "cost per epoch")
 _AGREEMENT = "1E-9"
 _OF_INSTANCE = ("name", "gpu", "gpus", "link", "fabric", "price")
 _NUMBERS_OF_LINK = ("effective_byte_per_s", "latency_s", "nominal_byte_per_s")
@@ -66,12 +74,10 @@ def _write_self_check(sheet: SheetWriter, row: int, model: Model) -> int:
     places = {name: _step_cell(row, line) for line, name in enumerate(numbers, start=1)}
     cells = split_for_excel(formula.ungrouped, places, partial(_step_cell, start))
     known = {name: np.array([value]) for name, value in numbers.items()}
-    texts = [*(text for _, text in cells.helpers), cells.formula]
-    for line, (text, part) in enumerate(
-        zip(texts, [*cells.expressions, formula.ungrouped], strict=True), start
-    ):
+    steps = steps_of(cells, formula.ungrouped)
+    for line, (text, part) in enumerate(steps, start):
         sheet.line(line, f"step {line - start + 1}", float(values_of(part, known)[0]), formula=text)
-    last = start + len(texts) - 1
+    last = start + len(steps) - 1
     sheet.line(last + 1, "time computed by trainlaw [s]", float(values_of(formula.ungrouped, known)[0]))
     equal = f"ABS({_step_cell(last, 0)}/{_step_cell(last, 1)}-1)<{_AGREEMENT}"
     sheet.line(last + 2, "equal", True, formula=equal, name="tl_self_check")

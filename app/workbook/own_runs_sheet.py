@@ -39,10 +39,9 @@ def write_own_runs(book: BookPlan, model: Model) -> None:
         return model.cells.get(name, PREFIX + name), np.array(np.nan)
 
     table = CellTable(NAME, 0, ROOM, of_prediction, words=TABLES["own_runs"], top=_TOP)
-    for key in _ENTERED:
-        table.add(key, "", [])
     # Cells refer to columns by key, so that those with the result can stand first.
-    _add_results(table)
+    for key in (*_ENTERED, *_SHOWN):
+        table.add(key, [])
     _add_facts(table, model)
     for name, form in model.features.items():
         if name not in table.columns:
@@ -54,29 +53,19 @@ def write_own_runs(book: BookPlan, model: Model) -> None:
     _write_summary(sheet, *(table.span(key, of_sheet=False) for key in ("log", "deviation")))
 
 
-def _add_results(table: CellTable) -> None:
-    """Add predicted time and ratio; for the chosen GPU its logarithm and distance from the factor."""
-    table.add("predicted_ms", 'IF(ISNUMBER({@single_s}),1000*{@single_s},"")', [])
-    is_known = "AND(ISNUMBER({@measured_ms}),ISNUMBER({@single_s}))"
-    table.add("ratio", f'IF({is_known},IF({{@measured_ms}}>0,{{@measured_ms}}/{{@predicted_ms}},""),"")', [])
-    is_chosen = "IF(ISNUMBER({@ratio}),INDEX(tl_gpus,{@gpu_row})=tl_gpu,FALSE)"
-    table.add("log", f'IF({is_chosen},LN({{@ratio}}),"")', [])
-    table.add("deviation", 'IF(ISNUMBER({@log}),ABS({@log}-LN(tl_own_factor)),"")', [])
-
-
 def _add_facts(table: CellTable, model: Model) -> None:
     """Add the rows of GPU and CNN, the precision, and the base columns that differ by run."""
     for kind in ("gpu", "cnn"):
         row = row_named(kind, f"{{@{kind}}}")
-        table.add(f"{kind}_row", f'IF({{@{kind}}}="","",IFERROR({row},"not known"))', [])
-    table.add("known", "IF(COUNT({@gpu_row},{@cnn_row},{@batch_per_gpu})=3,1,0)", [])
+        table.add(f"{kind}_row", [], f'IF({{@{kind}}}="","",IFERROR({row},"not known"))')
+    table.add("known", [])
     default = _looked_up("gpu", '"default_precision"')
     usual = f'"{model.first_precision}"' if model.is_forward else default
-    table.add("used_precision", f'IF({{@known}}=1,IF({{@precision}}="",{usual},{{@precision}}),"")', [])
+    table.add("used_precision", [], f'IF({{@known}}=1,IF({{@precision}}="",{usual},{{@precision}}),"")')
     for name in model.feature_base_columns:
         if text := _fact(model, name):
             words = (name.replace("_", " "), "", "general")
-            table.add(name, f'IF({{@known}}=1,IFERROR({text},""),"")', [], words)
+            table.add(name, [], f'IF({{@known}}=1,IFERROR({text},""),"")', words)
 
 
 def _write_summary(sheet: SheetWriter, logs: str, deviations: str) -> None:

@@ -1,12 +1,12 @@
 """The sheet Prediction: the answer, its warnings, the choices that most change, then the rare ones."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from trainlaw.app.answers.answer import NOTE, WARNING
-from trainlaw.app.answers.figure_rows import definition_of, needed_memory
+from trainlaw.app.answers.figure_rows import definition_of, fits_in_memory, needed_memory
 from trainlaw.app.answers.fixed_rows import FITS_WORDS, NO_INTERVAL
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.settings import host_factor
@@ -16,21 +16,18 @@ from trainlaw.app.workbook.errors_sheet import interval_factor
 from trainlaw.app.workbook.lookup_sheets import gpu_table_rows, listed_price, row_named, usable_price
 from trainlaw.app.workbook.model import (
     ENTRIES,
-    FAULTS,
     FIRST,
     LAYOUTS,
     PREFIX,
     TABLES,
     Model,
     cell_names,
-    fact,
     figure_cell,
-    fits_cell,
+    filled,
     new_sheet,
     of_instance,
     values_of,
 )
-from trainlaw.app.workbook.notes_sheet import IMPLIED, OWN_LINK, USUAL_FABRIC, YES
 from trainlaw.app.workbook.sentences import (
     SETUP,
     Said,
@@ -40,13 +37,12 @@ from trainlaw.app.workbook.sentences import (
 )
 from trainlaw.app.workbook.spellings import key_formula, without_count
 from trainlaw.datasets.cnns.catalog import keyed_cnn_counts
-from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.memory_fit import FITS, NOT_KNOWN, largest_batch
 from trainlaw.formulas import Apply, Constant, Expression, substitute, variables
 from trainlaw.formulas.algebra.expression import rebuilt
 from trainlaw.formulas.algebra.tidying import fold_constants
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_errors import held_out_kind
 
@@ -57,11 +53,8 @@ _GB = 1e9
 _STEPS = float(math.ceil(FIRST.images / FIRST.batch))  # iterations of the first choice
 _NOTES, _WARNINGS = 2, 4  # sentences that are shown; sheet Formula has all
 NONE_SAID, MORE_SAID = "no warning", " more: sheet Formula"
-NO_PRICE = "enter one: sheet GPUs"
-NOT_CALIBRATED = "not used"
-NO_RUNS = "none on "  # followed by the GPU
 AFTER_ENTRIES = "none before every entry can be used"
-ON_LAYERS, ROUGH = "from the layers of the CNN", "rough: sheet CNNs has no kept_elements for this CNN"
+ON_LAYERS = "from the layers of the CNN"
 
 
 class _Result(NamedTuple):
@@ -77,10 +70,17 @@ class _Result(NamedTuple):
     expected: str | None = None
 
 
-def _line(key: str, formula: str, value: float | str | bool, **changed: str) -> _Result:
-    """Return a line whose words are those of its row of the table, but for changed ones."""
-    title, unit, style, name, note = TABLES["prediction"][key]
-    return _Result(title, formula, value, unit, style, name, note)._replace(**changed)
+def _lines(
+    part: str, values: Mapping[str, float | str | bool], places: Mapping[str, str], **expected: str
+) -> list[_Result]:
+    """Return the lines of a part of the table that have a value; expected : values without a warning."""
+    return [
+        _Result(
+            title, filled(text, places), value, unit, style, name, filled(note, places), expected.get(key)
+        )
+        for key, (title, unit, style, name, note, text) in TABLES["prediction"][part].items()
+        if (value := values.get(key)) is not None
+    ]
 
 
 def new_prediction(book: BookPlan, model: Model) -> SheetWriter:
@@ -100,19 +100,26 @@ def write_prediction(sheet: SheetWriter, model: Model, said: Said) -> None:
     said : the sentences of the first choice.
     """
     usual, rare = usual_choices(model), rare_choices(model)
-    left = _write_results(sheet, _TOP, _LEFT, "Answer", _times(model))
-    right = _write_results(sheet, _TOP, _RIGHT, "Memory and cost", [*_memory(model), *_costs(model)])
-    notes = _sentences(NOTE, said.notes, _NOTES)
-    warnings = _sentences(WARNING, said.warnings, _WARNINGS, NONE_SAID)
-    valid = f"AND({','.join(choice.valid for choice in (*usual, *rare))})"
-    shown = f'IF(IFERROR({valid},FALSE),"{ENTRIES}","{FAULTS}")'
-    entries = _line("entries", shown, ENTRIES, expected=ENTRIES)
-    lines = [entries, *warnings, *notes, _setup(said.setups), _calibration()]
+    places = _places(model) | {
+        "valid": f"AND({','.join(choice.valid for choice in (*usual, *rare))})",
+        "setups": "&".join(f"INDEX(tl_{SETUP},{number + 1})" for number in range(len(said.setups))),
+    }
+    times = _lines("answer", _times(model), places)
+    memory = _lines("memory", _memory(model) | _costs(model), places, fits=FITS)
+    left = _write_results(sheet, _TOP, _LEFT, "Answer", times)
+    right = _write_results(sheet, _TOP, _RIGHT, "Memory and cost", memory)
+    lines = [
+        *_lines("before", {"entries": ENTRIES}, places, entries=ENTRIES),
+        *_sentences(WARNING, said.warnings, _WARNINGS, NONE_SAID),
+        *_sentences(NOTE, said.notes, _NOTES),
+        # Of the sentences on all assumptions one is not empty.
+        *_lines("after", {"setup": "".join(said.setups), "own_runs": f"none on {FIRST.gpu}"}, places),
+    ]
     row = _write_results(sheet, max(left, right) + 1, _LEFT, "Warnings and notes", lines)
     for title, choices in (("Choose", usual), ("More", rare)):
         sheet.text(row + 1, _LEFT, title, "section")
         row = write_choices(sheet, choices, row + 2)
-    _write_results(sheet, row + 1, _LEFT, "Behind the answer", [*_used(model), *_behind(model)])
+    _write_results(sheet, row + 1, _LEFT, "Behind the answer", _lines("behind", _behind(model), places))
 
 
 def _write_results(sheet: SheetWriter, row: int, column: int, title: str, lines: Sequence[_Result]) -> int:
@@ -153,172 +160,125 @@ def _sentences(kind: str, said: Sequence[str], shown: int, none: str = "") -> li
     return lines
 
 
-def _live(formula: str) -> str:
-    return f'IF(ISNUMBER(tl_time_s),{formula},"")'
-
-
-def _times(model: Model) -> list[_Result]:
-    """Return the lines of the time: of an iteration with its interval, of an epoch, of the training."""
-    seconds, hours = model.seconds, model.seconds * _STEPS / 3600.0
-    time, rate = ("pass", "pass_rate") if model.is_forward else ("iteration", "rate")
-    factor = model.interval_factor
-    note = f"{100 * LEVEL:g} % of runs on a new {held_out_kind(model.formula)}" if factor else NO_INTERVAL
-    lines = [_line(time, _live("1000*tl_time_s"), 1000 * seconds)]
-    ends = (("from", "low_s", factor and seconds / factor), ("to", "high_s", seconds * factor))
-    for word, end, value in ends:
-        text = f'IF(AND(ISNUMBER(tl_time_s),N(tl_interval_factor)>0),1000*({figure_cell(end)}),"")'
-        lines.append(_line(word, text, 1000 * value or "", note=note))
-    lines.append(_line(rate, _live(figure_cell("samples_per_second")), FIRST.batch / seconds))
+def _times(model: Model) -> dict[str, float | str]:
+    """Return the first times: of an iteration with its interval, of an epoch, of the training."""
+    seconds, hours, factor = model.seconds, model.seconds * _STEPS / 3600.0, model.interval_factor
+    ends = {
+        "from": 1000 * (seconds / factor) if factor else "",
+        "to": 1000 * (seconds * factor) or "",
+    }
+    rate = FIRST.batch / seconds
     if model.is_forward:
-        return [*lines, _line("all_images", _live(f"60*({figure_cell('epoch_h')})"), 60 * hours)]
-    return [
-        *lines,
-        _line("epoch", _live(figure_cell("epoch_h")), hours),
-        _line("training", _live(figure_cell("training_h")), hours * FIRST.epochs),
-        _line("efficiency", _live("tl_alone_s/tl_time_s"), 1.0),
-    ]
+        return {"pass": 1000 * seconds, **ends, "pass_rate": rate, "all_images": 60 * hours}
+    whole = {"epoch": hours, "training": hours * FIRST.epochs, "efficiency": 1.0}
+    return {"iteration": 1000 * seconds, **ends, "rate": rate, **whole}
 
 
-def _setup(setups: Sequence[str]) -> _Result:
-    """Return the line of all assumptions: of its sentences one is not empty."""
-    cells = "&".join(f"INDEX(tl_{SETUP},{number + 1})" for number in range(len(setups)))
-    return _line("setup", cells, "".join(setups))
-
-
-def _calibration() -> _Result:
-    text = (
-        f'IF(tl_own_runs="{YES}",IF(tl_own_count=0,"{NO_RUNS}"&tl_gpu,"time x "&ROUND(tl_own_factor,3)&" by "'
-        f'&tl_own_count&" on "&tl_gpu),"{NOT_CALIBRATED}")'
+def _behind(model: Model) -> dict[str, float | str | bool]:
+    """Return the first meaning of the choices, the iterations, the time and the factors of its interval."""
+    several: dict[str, float | str | bool] = {
+        "n_nodes": 1.0,
+        "link_used": str(gpu_table_rows(model.formula)[FIRST.gpu]["link"]),
+        "network_used": usual_server(FIRST.gpu).fabric,
+    }
+    layout = (
+        {"layout": LAYOUTS[0]} if _knows_stacks(model) or "is_channels_last" in model.base_columns else {}
     )
-    return _line("own_runs", text, NO_RUNS + FIRST.gpu)
-
-
-def _used(model: Model) -> list[_Result]:
-    """Return the meaning of the choices: names as sheets GPUs and CNNs have them, and the usual entries."""
-    names = ("default_precision", "link", "fabric", "server_gpus")
-    usual = {name: chosen_gpu_fact(name) for name in names}
-    rented = {"link": "link", "fabric": "fabric", "server_gpus": "gpus"}
-    for name, column in rented.items():
-        own = of_instance(column, '""')
-        usual[name] = f'IF({own}="",{usual[name]},{own})'
-    choice = "tl_precision_choice"
-    default = f'"{model.first_precision}"' if model.is_forward else usual["default_precision"]
-    precision = f'IF({choice}="{model.default_precision}",{default},{choice})'
-    link = f'IF(tl_link="{OWN_LINK}",IF({usual["link"]}="","{NO_LINK}",{usual["link"]}),tl_link)'
-    fabric = f'IF(tl_network="{USUAL_FABRIC}",{usual["fabric"]},tl_network)'
-    nodes = f'IF(tl_nodes="",ROUNDUP(tl_n_gpus/{usual["server_gpus"]},0),tl_nodes)'
-    first_link = str(gpu_table_rows(model.formula)[FIRST.gpu]["link"])
-
-    def used(name: str, text: str, value: str) -> _Result:
-        return _line(name, f'IFERROR({text},"{NOT_KNOWN}")', value)
-
-    key = key_formula("gpu", without_count("tl_gpu_choice"))
-    lines = [
-        _line("instance_row", f"IFERROR(MATCH({key},tl_options_instance,0),0)", 0.0),
-        used("cnn", _meant("cnn"), cnn_label(*FIRST.cnn)),
-        used("gpu", _meant("gpu"), FIRST.gpu),
-        used("precision", precision, model.first_precision),
-    ]
-    several = [
-        _line("n_nodes", f"IFERROR({nodes},1)", 1.0),
-        used("link_used", link, first_link),
-        used("network_used", fabric, usual_server(FIRST.gpu).fabric),
-    ]
-    return [*lines, *([] if model.is_forward else several), *_layout_and_stack(model)]
-
-
-def _meant(kind: str) -> str:
-    return f"INDEX(tl_{kind}s,{row_named(kind, f'tl_{kind}_choice')})"
-
-
-def _layout_and_stack(model: Model) -> list[_Result]:
-    """Return layout and stack of a formula that knows them: the chosen ones, or those that others imply."""
-    used, chosen = set(model.base_columns), "tl_stack_choice"
-    knows_stacks = not used.isdisjoint({"is_stack_fused", "is_stack_channels_last"})
-    implied = (
-        f'IF({chosen}="channels_last","{LAYOUTS[1]}","{LAYOUTS[0]}")' if knows_stacks else f'"{LAYOUTS[0]}"'
-    )
-    layout = f'IF(tl_layout_choice="{IMPLIED}",{implied},tl_layout_choice)'
-    stack = f'IF({chosen}="{IMPLIED}",{implied_stack(model)},{chosen})'
-    has_layout = knows_stacks or "is_channels_last" in used
-    of_layout = [_line("layout", layout, LAYOUTS[0])] if has_layout else []
-    return [*of_layout, *([_line("stack", stack, "eager")] if knows_stacks else [])]
-
-
-def _behind(model: Model) -> list[_Result]:
-    """Return iterations, time in seconds, the factors of its interval, and the self-check."""
-    usable = f'AND(tl_entries="{ENTRIES}",COUNT(tl_alone_s,tl_all_reduce_s)=2)'
-    time = f'IF({usable},tl_alone_s+tl_all_reduce_s,"{NOT_KNOWN}")'
     factor = model.interval_factor
+    return {
+        "instance_row": 0.0,
+        "cnn": cnn_label(*FIRST.cnn),
+        "gpu": FIRST.gpu,
+        "precision": model.first_precision,
+        **({} if model.is_forward else several),
+        **layout,
+        **({"stack": "eager"} if _knows_stacks(model) else {}),
+        "iterations": _STEPS,
+        "time_s": model.seconds,
+        "usual_factor": factor,
+        "interval_factor": factor,
+        "basis": ON_LAYERS,
+        "self_check": True,
+    }
+
+
+def _knows_stacks(model: Model) -> bool:
+    return not {*model.base_columns}.isdisjoint({"is_stack_fused", "is_stack_channels_last"})
+
+
+def _costs(model: Model) -> dict[str, float | str]:
+    """Return the first price of the GPU, and the cost of all epochs or images."""
+    listed, factor = listed_price(FIRST.gpu), model.interval_factor
+    cost = model.seconds * _STEPS / 3600.0 * listed * (1.0 if model.is_forward else FIRST.epochs)
+    ends = {"cost_from": cost / factor if factor else "", "cost_to": cost * factor or ""}
+    return {"price_used": listed, "cost": cost, **ends}
+
+
+def _memory(model: Model) -> dict[str, float | str]:
+    """Return the first amounts of memory, in GB of 1e9 bytes, as GPUs are sold."""
+    sold = float(gpu_rows()[FIRST.gpu]["memory_bytes"])
+    columns = {**model.known, "memory_bytes": np.array([sold])}
+    forms = (*needed_memory(model.formula), definition_of("memory_held_bytes"))
+    least, usual, held = (float(values_of(form, columns)[0]) for form in forms)
+    cnn = keyed_cnn_counts(*FIRST.cnn)
+    return {
+        "fits": FITS_WORDS[int(usual > held) + int(least > held)],
+        "memory_least": least / _GB,
+        "memory_usual": usual / _GB,
+        "gpu_memory": sold / _GB,
+        "largest_batch": float(largest_batch(cnn, sold, model.first_precision, model.is_forward)),
+    }
+
+
+def _places(model: Model) -> dict[str, str]:
+    """Return what fills the places of the table of lines."""
+    least, usual = needed_memory(model.formula)
+    sold, precision = chosen_gpu_fact("memory_bytes"), chosen_gpu_fact("default_precision")
+    held = f"({excel_expression(definition_of('memory_held_bytes'), {'memory_bytes': sold})})"
+    # The need is a line over the batch, or the smaller one of two: the larger of their two batches fits.
+    batches = ",".join(_batch_of(_with_side(usual, side), held) for side in (0, 1))
     is_one = isinstance(host_factor(model.formula, model.expression), Constant)
     of_host = "1" if is_one else "tl_host_factor"
-    usual = interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host)
-    # As `trainlaw calibrate` has it: never narrower than the spread of the runs themselves.
-    narrowed = "EXP(MAX(tl_own_share*LN(tl_usual_factor),tl_own_spread))"
-    by_runs = f'AND(tl_own_runs="{YES}",tl_own_count>0,tl_usual_factor>0)'
-    steps = 'IFERROR(ROUNDUP(tl_images/(tl_batch_per_gpu*tl_n_gpus),0),"")'
-    return [
-        _line("iterations", steps, _STEPS),
-        _line("time_s", time, model.seconds),
-        _line("usual_factor", usual, factor),
-        _line("interval_factor", f"IF({by_runs},{narrowed},tl_usual_factor)", factor),
-        _basis(),
-        _line("self_check", "tl_self_check", True),
-    ]
+    interval = f"{100 * LEVEL:g} % of runs on a new {held_out_kind(model.formula)}"
+    price = of_instance("price", chosen_gpu_fact("price_usd_per_hour"))
+    whole = f"({figure_cell('epoch_h')}*tl_epochs)"
+    layout = f'IF(tl_stack_choice="channels_last","{LAYOUTS[1]}","{LAYOUTS[0]}")'
+    return {
+        "interval": interval if model.interval_factor else NO_INTERVAL,
+        "fits": _fits_cell(sold),
+        **{name: _cell(form) for name, form in (("least", least), ("usual", usual))},
+        "batches": batches,
+        "price": usable_price(price, '"enter one: sheet GPUs"'),
+        "cost": figure_cell("cost", training_h=whole, price_per_hour="tl_price_used"),
+        "instance": key_formula("gpu", without_count("tl_gpu_choice")),
+        **{f"{kind}_row": row_named(kind, f"tl_{kind}_choice") for kind in ("cnn", "gpu")},
+        "default": model.default_precision,
+        "precision": f'"{model.first_precision}"' if model.is_forward else precision,
+        **{name: _of_server(name, name) for name in ("link", "fabric")},
+        "server_gpus": _of_server("server_gpus", "gpus"),
+        "layout": layout if _knows_stacks(model) else f'"{LAYOUTS[0]}"',
+        "stack": implied_stack(model),
+        "factor": interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host),
+        "on_layers": ON_LAYERS,
+    }
 
 
-def _costs(model: Model) -> list[_Result]:
-    """Return the lines on the price of the GPU, and on the cost of all epochs or images."""
-    price = usable_price(of_instance("price", chosen_gpu_fact("price_usd_per_hour")), f'"{NO_PRICE}"')
-    listed = listed_price(FIRST.gpu)
-    epochs = 1.0 if model.is_forward else FIRST.epochs
-    cost = model.seconds * _STEPS / 3600.0 * listed * epochs
-    factor = model.interval_factor
-    whole = figure_cell(
-        "cost", training_h=f"({figure_cell('epoch_h')}*tl_epochs)", price_per_hour="tl_price_used"
-    )
-
-    def end(operator: str) -> str:
-        return f'IF(AND(ISNUMBER(tl_cost),N(tl_interval_factor)>0),tl_cost{operator}tl_interval_factor,"")'
-
-    return [
-        _line("price_used", price, listed),
-        _line("cost", f'IF(AND(ISNUMBER(tl_time_s),ISNUMBER(tl_price_used)),{whole},"")', cost),
-        _line("cost_from", end("/"), cost / factor if factor else ""),
-        _line("cost_to", end("*"), cost * factor or ""),
-    ]
+def _of_server(name: str, of_instance_row: str) -> str:
+    """Return the cell formula of a column of the instance where it has one, else of usual servers."""
+    rented = of_instance(of_instance_row, '""')
+    return f'IF({rented}="",{chosen_gpu_fact(name)},{rented})'
 
 
-def _memory(model: Model) -> list[_Result]:
-    """Return the lines on memory, in GB of 1e9 bytes, as GPUs are sold."""
-    needs, of_gpu = needed_memory(model.formula), definition_of("memory_held_bytes")
-    held = float(gpu_rows()[FIRST.gpu]["memory_bytes"])
-    columns = {**model.known, "memory_bytes": np.array([held])}
-    least, usual, place = (float(values_of(form, columns)[0]) for form in (*needs, of_gpu))
-    sold = chosen_gpu_fact("memory_bytes")
-    fits = fits_cell("(tl_memory_least*1E9)", "(tl_memory_usual*1E9)", sold)
-    shown = f'IFERROR(IF({sold}="","{NOT_KNOWN}",{sold}/1E9),"{NOT_KNOWN}")'
-    fitting = f'IF(tl_entries="{ENTRIES}",IFERROR({fits},"{NOT_KNOWN}"),"{NOT_KNOWN}")'
-    word = FITS_WORDS[int(usual > place) + int(least > place)]
-    return [
-        _line("fits", fitting, word, expected=FITS),
-        _need("memory_least", needs[0], least),
-        _need("memory_usual", needs[1], usual),
-        _line("gpu_memory", shown, held / _GB),
-        _largest_batch(model, needs[1], f"({excel_expression(of_gpu, {'memory_bytes': sold})})"),
-    ]
+def _fits_cell(sold: str) -> str:
+    """Return the cell formula of the word for whether an iteration fits; sold : of the GPU's bytes."""
+    needs = {f"memory_{name}_bytes": f"(tl_memory_{name}*1E9)" for name in ("least", "usual")}
+    place = excel_expression(fits_in_memory(), {**needs, "memory_bytes": sold})
+    words = ",".join(f'"{word}"' for word in FITS_WORDS)
+    return f'IF(COUNT({sold})=0,"{NOT_KNOWN}",CHOOSE(1+{place},{words}))'
 
 
-def _largest_batch(model: Model, need: Expression, held: str) -> _Result:
-    """Return the line of the largest batch that fits; held : cell formula of the bytes that a GPU holds.
-
-    The need is a line over the batch, or the smaller one of two: the larger of their two batches fits.
-    """
-    counts = [_batch_of(line, held) for line in (_with_side(need, 0), _with_side(need, 1))]
-    cnn, gpu = keyed_cnn_counts(*FIRST.cnn), gpu_rows()[FIRST.gpu]
-    first = largest_batch(cnn, float(gpu["memory_bytes"]), model.first_precision, model.is_forward)
-    text = f'IFERROR(MAX(0,{",".join(counts)}),"{NOT_KNOWN}")'
-    return _line("largest_batch", text, float(first))
+def _cell(form: Expression) -> str:
+    return excel_expression(form, cell_names(variables(form)))
 
 
 def _with_side(need: Expression, side: int) -> Expression:
@@ -332,20 +292,6 @@ def _with_side(need: Expression, side: int) -> Expression:
 
 def _batch_of(line: Expression, held: str) -> str:
     """Return the cell formula of the whole batch at which a line over the batch reaches a value."""
-    fixed = substitute(line, {BATCH: Constant(0.0)})
-    slope = Apply("sub", (substitute(line, {BATCH: Constant(1.0)}), fixed))
-    start, step = (
-        excel_expression(fold_constants(form), cell_names(variables(form))) for form in (fixed, slope)
-    )
+    fixed, one = (substitute(line, {BATCH: Constant(batch)}) for batch in (0.0, 1.0))
+    start, step = (_cell(fold_constants(form)) for form in (fixed, Apply("sub", (one, fixed))))
     return f"INT(({held}-({start}))/({step}))"
-
-
-def _basis() -> _Result:
-    counted = "COUNT(" + fact("cnn", '"kept_elements"') + ")=1"
-    how = f'IFERROR(IF({counted},"{ON_LAYERS}","{ROUGH}"),"{NOT_KNOWN}")'
-    return _line("basis", how, ON_LAYERS)
-
-
-def _need(name: str, form: Expression, value: float) -> _Result:
-    text = excel_expression(form, cell_names(variables(form)))
-    return _line(name, f'IFERROR(({text})/1E9,"{NOT_KNOWN}")', value / _GB)

@@ -19,12 +19,21 @@ from trainlaw.app.workbook.errors_sheet import (
     interval_class,
     is_known_generation,
 )
-from trainlaw.app.workbook.model import DEFAULT_PRECISION, FIRST, LAYOUTS, Model, fact, is_listed, option
-from trainlaw.datasets import CnnCounts, built_in_gpus
-from trainlaw.datasets.measurements.memory_fit import ROUGH_MEMORY
+from trainlaw.app.workbook.model import (
+    DEFAULT_PRECISION,
+    FIRST,
+    LAYOUTS,
+    TABLES,
+    Model,
+    fact,
+    filled,
+    is_listed,
+    option,
+)
+from trainlaw.datasets import built_in_gpus
 from trainlaw.datasets.measurements.runs import COMPILATIONS
 from trainlaw.formulas import Constant, Expression, InputError, variables
-from trainlaw.formulas.printers import excel_expression
+from trainlaw.formulas.printers.excel import excel_expression
 from trainlaw.validate.formula_intervals import intervals_of
 
 SETUP = "setup"
@@ -35,6 +44,18 @@ _SAID = "G"
 _LETTERS = "ABCDEFG"
 #: Quantities that sheet Prediction needs.
 _NAMED = {"architecture_factor", "host_factor", "is_processor"}
+
+
+# Base columns of which a formula needs one, so that the workbook has a cell for a setting.
+_STACK, _LAYOUT = {"is_stack_fused"}, {"is_channels_last", "is_stack_channels_last"}
+_NEEDED_BY = {
+    "stack": _STACK,
+    "has_stack": _STACK,
+    "is_stack_unknown": _STACK,
+    "layout": _LAYOUT,
+    "has_layout": _LAYOUT,
+    "has_host_launch": {"stated_launch_s"},
+}
 
 
 class Said(NamedTuple):
@@ -55,10 +76,6 @@ class Given(NamedTuple):
 def chosen_gpu_fact(column: str) -> str:
     """Return the cell formula of a column of sheet GPUs for the chosen GPU."""
     return fact("gpu", f'"{column}"')
-
-
-def _chosen_cnn_fact(column: str) -> str:
-    return fact("cnn", f'"{column}"')
 
 
 def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
@@ -191,38 +208,30 @@ def _number(cell: str) -> str:
 
 def _given(model: Model) -> dict[str, Given]:
     """Return every quantity of the rows that the workbook knows, with its value for the first choice."""
-    values = model.values
-    found = {name: Given(place, values[name]) for name, place in model.cells.items()}
-    found |= {
-        "n_gpus": Given("tl_n_gpus", 1.0),
-        "batch_per_gpu": Given("tl_batch_per_gpu", values["batch_per_gpu"]),
-        "single_gpu_time_s": Given("tl_alone_s", model.seconds),
-        "added_s": Given("tl_all_reduce_s", 0.0),
-        "n_nodes": Given("tl_n_nodes", 1.0),
-        "machine": Given(_machine(), "1 GPU"),
-        "is_undefined": Given("IF(ISNUMBER(tl_time_s),0,1)", 0.0),
-        "iterations": Given("tl_iterations", float(ceil(FIRST.images / FIRST.batch))),
-        "epochs": Given("tl_epochs", FIRST.epochs),
+    cells = {name: Given(place, model.values[name]) for name, place in model.cells.items()}
+    run: dict[str, Fact] = {
+        "n_gpus": 1.0,
+        "batch_per_gpu": model.values["batch_per_gpu"],
+        "single_gpu_time_s": model.seconds,
+        "added_s": 0.0,
+        "n_nodes": 1.0,
+        "machine": "1 GPU",
+        "is_undefined": 0.0,
+        "iterations": float(ceil(FIRST.images / FIRST.batch)),
+        "epochs": FIRST.epochs,
     }
     if model.is_forward:
-        found |= {"epochs": Given("1", 1.0), "machine": Given('"1 GPU"', "1 GPU")}
-        compilation = "tl_compilation"
-        found["compilation"] = Given(compilation, COMPILATIONS[0])
-        found["has_compilation"] = Given(f'IF({compilation}="{COMPILATIONS[0]}",0,1)', 0.0)
-    if model.scaling is not None:
-        found["is_scaled"] = Given("tl_is_scaled", 1.0)
-    cnn = model.first_choice.facts.cnns[0]
-    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model, cnn)
+        run |= {"compilation": COMPILATIONS[0], "has_compilation": 0.0}
+    run |= {"is_scaled": 1.0} if model.scaling is not None else {}
+    found = cells | _quantities("run", run, {})
+    found |= {"epochs": Given("1", 1.0), "machine": Given('"1 GPU"', "1 GPU")} if model.is_forward else {}
+    return found | _gpu(model) | _precision(model) | _setting(model) | _cnn(model)
 
 
-def _machine() -> str:
-    """Return the cell formula of GPUs, nodes and links as text, as `machine_text` has it."""
-    n, nodes = "tl_n_gpus", "tl_n_nodes"
-    each = f'{n}/{nodes}&IF({n}>{nodes}," GPUs"," GPU")'
-    count = f'IF({nodes}=1,"1 node of ",FIXED({nodes},0)&" nodes of ")'
-    link = f'IF({n}>{nodes},", link "&tl_link_used,"")'
-    fabric = f'IF({nodes}>1,", fabric "&tl_network_used,"")'
-    return f'IF({n}=1,"1 GPU",{count}&{each}&{link}&{fabric})'
+def _quantities(part: str, values: Mapping[str, Fact], places: Mapping[str, str]) -> dict[str, Given]:
+    """Return the quantities of a part of the table that have a value for the first choice."""
+    texts = TABLES["quantities"][part]
+    return {name: Given(filled(texts[name], places), values[name]) for name in texts if name in values}
 
 
 def chosen_class_factor(model: Model) -> str:
@@ -234,38 +243,29 @@ def chosen_class_factor(model: Model) -> str:
 
 def _gpu(model: Model) -> dict[str, Given]:
     formula, gpu = model.formula, built_in_gpus().find(FIRST.gpu)
-    value = intervals_of(formula).factor(model.first_precision, gpu.generation)
-    of_class = chosen_class_factor(model)
     facts = gpu_facts(formula, gpu)
+    value = intervals_of(formula).factor(model.first_precision, gpu.generation)
     vendor, generation = chosen_gpu_fact("vendor"), chosen_gpu_fact("generation")
     calibrated = [_text(str(name)) for name in (calibration_of(formula) or {}).get("gpus", [])]
     is_one = ",".join(f"tl_gpu={name}" for name in calibrated) or "FALSE"
-    known = f"OR({is_known_generation(formula, generation)}=1,{is_one})"
-    made = is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE"
-    bf16, fp32 = chosen_gpu_fact("peak_bf16_flop_per_s"), chosen_gpu_fact("peak_fp32_flop_per_s")
-    texts = {
-        "gpu": "tl_gpu",
-        "vendor": f'IF({vendor}="","its vendor",{vendor})',
-        "generation": f'IF({generation}="","unknown",{generation})',
-        "is_unseen_vendor": f"IF(OR({known},{made}),0,1)",
-        "is_unseen_generation": f"IF({known},0,IF({made},1,0))",
+    places = {
+        "known": f"OR({is_known_generation(formula, generation)}=1,{is_one})",
+        "made": is_listed(vendor, "options_vendor") if formula.provenance.get("vendors") else "FALSE",
         "error_of_generation": held_out_error(formula, "generation", generation),
-        "is_other_gpu": f"IF(OR({is_one}),0,1)" if calibrated else "0",
-        "is_processor": f'IF({known},0,IF({chosen_gpu_fact("device")}="CPU",1,0))',
-        "is_one_die": f'IF(COUNTIF({chosen_gpu_fact("remark")},"* die*")>0,1,0)',
-        "has_slow_fp16": f'IF({chosen_gpu_fact("has_fast_fp16")}&""="0",1,0)',
-        "has_slow_bf16": f"IF(AND(ISNUMBER({bf16}),{bf16}<={fp32}),1,0)",
+        "is_other": f"IF(OR({is_one}),0,1)" if calibrated else "0",
+        "of_class": chosen_class_factor(model),
     }
-    for name in facts:
-        if name.startswith("is_unknown_"):
-            texts[name] = f'IF({chosen_gpu_fact(name.removeprefix("is_unknown_"))}="",1,0)'
-    memory = chosen_gpu_fact("memory_bytes")
-    return {
-        **{name: Given(text, facts[name]) for name, text in texts.items()},
-        "memory_bytes": Given(f'IF({memory}="","",{memory})', gpu.memory_bytes),
-        "class_factor": Given(f'IF({of_class}>0,{of_class},"")', value),
-        "has_interval": Given(f"IF({of_class}>0,1,0)", float(np.isfinite(value))),
+    unknown = {
+        name: Given(f'IF({chosen_gpu_fact(name.removeprefix("is_unknown_"))}="",1,0)', fact)
+        for name, fact in facts.items()
+        if name.startswith("is_unknown_")
     }
+    facts |= {
+        "class_factor": value,
+        "has_interval": float(np.isfinite(value)),
+        "memory_bytes": gpu.memory_bytes,
+    }
+    return _quantities("gpu", facts, places) | unknown | _quantities("interval", facts, places)
 
 
 def _precision(model: Model) -> dict[str, Given]:
@@ -285,32 +285,23 @@ def implied_stack(model: Model) -> str:
 
 def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
-    launch, is_last = "tl_host_launch_us", f'tl_layout="{LAYOUTS[1]}"'
-    of_layout = {"is_channels_last", "is_stack_channels_last"}
-    has_layout, has_launch = (
-        not base.isdisjoint(model.base_columns) for base in (of_layout, {"stated_launch_s"})
-    )
-    implied = f"IF(tl_stack={implied_stack(model)},0,1)"
-    has_stack = "is_stack_fused" in model.base_columns
-    by_default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
-    found = {
-        "by_default": Given(by_default, 1.0 - model.is_forward),
-        "stack": Given("tl_stack" if has_stack else '"eager"', "eager"),
-        "has_stack": Given(implied if has_stack else "0", 0.0),
-        "is_stack_unknown": Given('IF(tl_stack="unknown",1,0)' if has_stack else "0", 0.0),
-        "layout": Given(f'IF({is_last},"channels_last","nchw")' if has_layout else '"nchw"', "nchw"),
-        "has_layout": Given(f"IF({is_last},1,0)" if has_layout else "0", 0.0),
-        "has_host_launch": Given(f"IF(N({launch})>0,1,0)" if has_launch else "0", 0.0),
+    used = {*model.base_columns}
+    values: dict[str, Fact] = {
+        "by_default": 1.0 - model.is_forward,
+        **dict.fromkeys(("has_stack", "is_stack_unknown", "has_layout", "has_host_launch"), 0.0),
+        "stack": "eager",
+        "layout": "nchw",
+        **({} if "is_tuned" in used else {"is_tuned": 0.0}),
     }
-    return found if "is_tuned" in model.base_columns else {**found, "is_tuned": Given("0", 0.0)}
+    default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
+    found = _quantities("setting", values, {"by_default": default, "implied_stack": implied_stack(model)})
+    without = {name for name, columns in _NEEDED_BY.items() if not used & columns}
+    literals = {name: '"{}"' if isinstance(values[name], str) else "{:g}" for name in without}
+    return found | {name: Given(text.format(values[name]), values[name]) for name, text in literals.items()}
 
 
-def _cnn(model: Model, cnn: CnnCounts) -> dict[str, Given]:
-    formula = model.formula
-    facts = {**cnn_facts(cnn), **architecture_facts(formula, cnn.cnn_base)}
-    error = held_out_error(formula, "architecture", _chosen_cnn_fact("cnn_base"))
-    return {
-        "rough": Given(f'IF(COUNT({_chosen_cnn_fact("kept_elements")})=1,"",{_text(ROUGH_MEMORY)})', ""),
-        "input_size_px": Given(_chosen_cnn_fact("input_size_px"), facts["input_size_px"]),
-        "error_of_architecture": Given(error, facts["error_of_architecture"]),
-    }
+def _cnn(model: Model) -> dict[str, Given]:
+    cnn = model.first_choice.facts.cnns[0]
+    facts = {**cnn_facts(cnn), **architecture_facts(model.formula, cnn.cnn_base)}
+    error = held_out_error(model.formula, "architecture", fact("cnn", '"cnn_base"'))
+    return _quantities("cnn", facts, {"error_of_architecture": error})

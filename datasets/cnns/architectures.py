@@ -50,18 +50,14 @@ def shipped_architectures(file: str) -> Mapping[str, Mapping[str, tuple[str, ...
     return MappingProxyType(found)
 
 
-def built_architecture(
-    lines: Sequence[str], input_size_px: int, n_classes: int, input_width_px: int | None = None
-) -> tuple[Layer, ...]:
-    """Return the layers of lines, for images of a height and width (None: the height), pixels.
+def built_architecture(lines: Sequence[str], image: tuple[int, int], n_classes: int) -> tuple[Layer, ...]:
+    """Return the layers of lines, for images of a height and width, pixels.
 
     Raises InputError for an image at which the layers do not fit.
     """
-    width = input_size_px if input_width_px is None else input_width_px
-    cnn = _LineBuilder((input_size_px, width), n_classes)
+    cnn = _LineBuilder(image, n_classes)
     for line in lines:
-        kind, *entries = line.split()
-        cnn.add_line(kind, {entry[0]: entry[1:] for entry in entries})
+        cnn.add_line(line)
     return cnn.layers
 
 
@@ -74,9 +70,13 @@ class _LineBuilder(CnnBuilder):
         # The layer that each line stands for: a crop that changes nothing adds none.
         self._positions: list[int] = []
 
-    def add_line(self, kind: str, fields: Mapping[str, str]) -> None:
+    def add_line(self, line: str) -> None:
         """Add the layer of a line."""
-        self._positions.append(self._add(kind, fields))
+        kind, *entries = line.split()
+        fields = {entry[0]: entry[1:] for entry in entries}
+        is_input = kind == "input"
+        position = self.input(int(fields["c"]), *self._image) if is_input else self._add(kind, fields)
+        self._positions.append(position)
 
     def _above(self, word: str) -> int:
         return self._positions[len(self._positions) + int(word)]
@@ -86,8 +86,6 @@ class _LineBuilder(CnnBuilder):
         return int(word[:-1] or 1) * self._n_classes if word.endswith("*") else int(word)
 
     def _add(self, kind: str, fields: Mapping[str, str]) -> int:
-        if kind == "input":
-            return self.input(int(fields["c"]), *self._image)
         xs = tuple(map(self._above, fields.get("i", "-1").split(",")))
         x = xs[0]
         if kind in _WINDOWS:
@@ -98,9 +96,6 @@ class _LineBuilder(CnnBuilder):
             return self.merge(kind, xs)
         if kind.startswith("concat"):
             return self.concat(*xs, flat=kind == "concat_flat")
-        return self._add_plain(kind, x, fields)
-
-    def _add_plain(self, kind: str, x: int, fields: Mapping[str, str]) -> int:
         if kind == "dense":
             return self.dense(x, self._count(fields, "c"), "v" in fields)
         return self.elementwise(

@@ -30,9 +30,9 @@ class CnnCounts:
     n_classes : int
         Width of the classifier.
     counts : mapping of str to float
-        Per image and forward pass, by the names, units and definitions of `trainlaw.datasets.cnns.explain`.
-    memory : MemoryPerSample or None
-        What a training iteration needs for one image, where layers were known to count it.
+        Per image and forward pass, by the names, units and definitions of `counts.explain`.
+    memory : MemoryPerSample
+        What a training iteration needs for one image.
     custom_graph : Cnn or None
         Layers of a CNN that is not known by name.
     """
@@ -43,7 +43,7 @@ class CnnCounts:
     input_size_px: int
     n_classes: int
     counts: Mapping[str, float]
-    memory: MemoryPerSample | None = field(default=None, repr=False, compare=False)
+    memory: MemoryPerSample = field(repr=False, compare=False)
     custom_graph: Cnn | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -53,11 +53,6 @@ class CnnCounts:
         Raises UnknownNameError or InputError where it is neither given nor in the zoo at that size.
         """
         return self.custom_graph or build(*self.key)
-
-    @property
-    def memory_per_image(self) -> MemoryPerSample:
-        """What a training iteration needs for one image; without layers a rough figure from the counts."""
-        return self.memory or rough_memory(self.counts)
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -70,12 +65,6 @@ class CnnCounts:
         names = (cnn.name, cnn.base, cnn.family)
         size = (cnn.input_size_px, cnn.n_classes)
         return cls(*names, *size, MappingProxyType(counts(cnn)), memory_per_sample(cnn), cnn)
-
-
-def rough_memory(number: Mapping[str, float]) -> MemoryPerSample:
-    """Return the needs of a CNN of which only counts are known: all outputs kept, no masks."""
-    working = int(2.0 * number["max_layer_elements"])
-    return MemoryPerSample(int(number["activation_elements"]), 0, working, int(number["im2col_elements"]))
 
 
 def cnn_table() -> pd.DataFrame:
@@ -96,45 +85,13 @@ def _shipped_rows(file: str) -> Mapping[tuple[str, int, int], Mapping[str, str]]
     return {(row["cnn"], int(row["input_size_px"]), int(row["n_classes"])): row for row in rows}
 
 
-def find_cnn(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> Cnn:
-    """Return the CNN of that name as a graph of layers.
-
-    Parameters
-    ----------
-    text : str
-        A name as `cnn_name` reads it.
-    input_size_px : int or None
-        Side of the input, pixels; None: the CNN's usual one.
-    n_classes : int or None
-        Width of the classifier; None: the CNN's usual one.
-
-    Returns
-    -------
-    Cnn
-        Its layers.
-
-    Raises
-    ------
-    UnknownNameError
-        For a name that no CNN or that several CNNs have.
-    InputError
-        For a size at which the CNN cannot be built.
-
-    Examples
-    --------
-    >>> find_cnn("ResNet-50").n_classes
-    1000
-    """
-    return build(cnn_name(text), input_size_px, n_classes)
-
-
 def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int | None = None) -> CnnCounts:
     """Return the counts of the CNN of that name: from the shipped tables, else counted on its layers.
 
     Parameters
     ----------
     text : str
-        Name, as for `find_cnn`.
+        A name as `cnn_name` reads it.
     input_size_px, n_classes : int or None
         Side of the input in pixels and width of the classifier; None for the usual ones.
 
@@ -145,8 +102,10 @@ def find_cnn_counts(text: str, input_size_px: int | None = None, n_classes: int 
 
     Raises
     ------
-    UnknownNameError, InputError
-        As `find_cnn`.
+    UnknownNameError
+        For a name that no CNN or that several CNNs have.
+    InputError
+        For a size at which the CNN cannot be built.
 
     Examples
     --------

@@ -209,10 +209,7 @@ class _Running:
             if self.end_s[task] <= self.now:
                 del self.running[stream]
                 self.left -= 1
-                self._release(task)
-
-    def _release(self, task: int) -> None:
-        for follower in self.followers[task]:
-            self.missing[follower] -= 1
-            if not self.missing[follower]:
-                insort(self.ready, self.order[follower])
+                for follower in self.followers[task]:
+                    self.missing[follower] -= 1
+                    if not self.missing[follower]:
+                        insort(self.ready, self.order[follower])

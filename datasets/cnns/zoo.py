@@ -136,5 +136,5 @@ def build(name: str, input_size_px: int | None = None, n_classes: int | None = N
         raise InputError(
             f"CNN {name!r}: its layers are known for inputs of {', '.join(by_size)} px only, got {size}"
         )
-    layers = built_architecture(lines, size, classes, entry.width_px(size))
+    layers = built_architecture(lines, (size, entry.width_px(size)), classes)
     return Cnn(name, entry.base, entry.family, size, classes, layers)

@@ -36,8 +36,9 @@ def device_shares(cnn: Cnn, gpu: Gpu, batch: int) -> np.ndarray:
     outputs and group, and two fill a multiprocessor; any other layer has one thread per output, and 2,048
     fill one.
 
-    >>> from trainlaw.datasets import find_cnn, find_gpu
-    >>> device_shares(find_cnn("lenet5"), find_gpu("V100-SXM2-16GB"), 1).max().round(3).item()
+    >>> from trainlaw.datasets import find_gpu
+    >>> from trainlaw.datasets.cnns.zoo import build
+    >>> device_shares(build("lenet5"), find_gpu("V100-SXM2-16GB"), 1).max().round(3).item()
     0.044
     """
     layers = LayerColumns(cnn)
@@ -101,9 +102,9 @@ class DistinctLayers:
     def of(cls, cnn: Cnn) -> "DistinctLayers":
         """Return the distinct layers of a CNN, in order of first occurrence.
 
-        >>> from trainlaw.datasets import find_cnn
-        >>> layers = DistinctLayers.of(find_cnn("vgg16"))
-        >>> layers.kinds[-1], int(layers.count.sum()) == len(find_cnn("vgg16").layers)
+        >>> from trainlaw.datasets.cnns.zoo import build
+        >>> layers = DistinctLayers.of(build("vgg16"))
+        >>> layers.kinds[-1], int(layers.count.sum()) == len(build("vgg16").layers)
         ('iteration', True)
         """
         facts = layer_facts(cnn)

@@ -72,18 +72,13 @@ def column_faults(
 
     advice : remedy for a column that is not needed.
     """
-    faults = absence_faults(table, columns)
+    faults, ours = absence_faults(table, columns), list(known)
     named = {fault.column for fault in faults}
-    return faults + unknown_column_faults([name for name in table if str(name) not in named], known, advice)
-
-
-def unknown_column_faults(names: Iterable[object], known: Iterable[str], advice: str) -> list[Fault]:
-    """Return a fault per name that is not `known`: its cells would be ignored."""
-    ours = list(known)
-    return [
+    # The cells of a column that is not known would be ignored.
+    return faults + [
         Fault(None, name, None, f"a known column ({near_columns(name, ours)}); {advice}")
-        for name in map(str, names)
-        if name not in ours
+        for name in map(str, table)
+        if name not in ours and name not in named
     ]
 
 

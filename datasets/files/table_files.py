@@ -97,7 +97,8 @@ def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
                 first = first or line
                 unpacked += len(line)
-                if len(line) > MAX_LINE_CELLS and _is_too_long(line):
+                most_cells = max(map(line.count, _SEPARATOR_BYTES)) if len(line) > MAX_LINE_CELLS else 0
+                if len(line) > MAX_LINE_BYTES or most_cells > MAX_LINE_CELLS:
                     raise InputError(f"{place} is not a CSV table: line {number} is too long")
                 if unpacked > MAX_BYTES:
                     raise InputError(f"expected at most {MAX_BYTES} bytes unpacked from {place}, got more")
@@ -108,10 +109,6 @@ def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
         raise InputError(f"{place} is not a CSV table: its first line holds bytes that are not text")
     # A lone carriage return ends a line too.
     return text.replace("\r", "\n").partition("\n")[0], encoding
-
-
-def _is_too_long(line: bytes) -> bool:
-    return len(line) > MAX_LINE_BYTES or max(map(line.count, _SEPARATOR_BYTES)) > MAX_LINE_CELLS
 
 
 def _check_names(names: list[str], place: Path) -> None:

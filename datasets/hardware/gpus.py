@@ -390,17 +390,6 @@ def _sources(names: Iterable[str]) -> dict[str, dict[str, str]]:
     return sources
 
 
-def gpu_table() -> pd.DataFrame:
-    """Return the shipped GPUs as a table.
-
-    Returns
-    -------
-    DataFrame
-        One row per GPU, columns as the fields of `Gpu` (a new frame).
-    """
-    return built_in_gpus().frame()
-
-
 def find_gpu(text: str) -> Gpu:
     """Return the shipped GPU of a name.
 

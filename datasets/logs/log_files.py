@@ -8,22 +8,27 @@ from pathlib import Path
 
 from trainlaw.datasets.files.grids import MAX_GRID_BYTES
 from trainlaw.datasets.files.table_files import MAX_LINE_BYTES
-from trainlaw.datasets.logs import json_logs, text_logs
+from trainlaw.datasets.logs import programs
 from trainlaw.datasets.logs.training_log import TrainingLog
 from trainlaw.formulas.errors import InputError, TrainlawError
 from trainlaw.formulas.files.text_files import opened_file
 
 #: What marks a log -> what reads it; the first mark that is found holds.
 _LOGS: tuple[tuple[re.Pattern[str], Callable[[str], TrainingLog]], ...] = (
-    (re.compile(r"^Epoch: \[\d+\]\s+\[\s*\d+/\d+\]\s+eta: ", re.MULTILINE), text_logs.TORCHVISION.read),
-    (re.compile(r"^.{0,60}?Train: \d+ \[\s*\d+/\d+ \(\s*\d+%\)\]", re.MULTILINE), text_logs.TIMM.read),
-    (re.compile(r"^Epoch: \[\d+\]\[\s*\d+/\d+\]\s+Time\s+\d", re.MULTILINE), text_logs.IMAGENET.read),
-    (json_logs.DLLOGGER, json_logs.read_dllogger),
-    (json_logs.TRAINER_STATE, json_logs.read_trainer_state),
-    (text_logs.PROFILER, text_logs.read_profiler),
-    (text_logs.ULTRALYTICS, text_logs.read_ultralytics),
-    (text_logs.METRICS, text_logs.read_metrics),
-    (text_logs.KERAS, text_logs.read_keras),
+    (re.compile(r"^Epoch: \[\d+\]\s+\[\s*\d+/\d+\]\s+eta: ", re.MULTILINE), programs.TORCHVISION.read),
+    (re.compile(r"^.{0,60}?Train: \d+ \[\s*\d+/\d+ \(\s*\d+%\)\]", re.MULTILINE), programs.TIMM.read),
+    (re.compile(r"^Epoch: \[\d+\]\[\s*\d+/\d+\]\s+Time\s+\d", re.MULTILINE), programs.IMAGENET.read),
+    (programs.MMENGINE.step, programs.MMENGINE.read),
+    (programs.HOROVOD.step, programs.HOROVOD.read),
+    (programs.TF_CNN_BENCHMARKS.step, programs.TF_CNN_BENCHMARKS.read),
+    (programs.MLLOG, programs.read_mllog),
+    (programs.DLLOGGER, programs.read_dllogger),
+    (programs.TRAINER_STATE, programs.read_trainer_state),
+    (programs.PROFILER, programs.read_profiler),
+    (programs.ULTRALYTICS, programs.read_ultralytics),
+    (programs.METRICS, programs.read_metrics),
+    (programs.KERAS, programs.read_keras),
+    (programs.PROGRESS_BAR, programs.refuse_progress_bar),
 )
 _NO_TEXT = (".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".gz", ".numbers", ".pdf")
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")

@@ -212,8 +212,9 @@ def layer_columns(
     `CNN_LAYER_FEATURES`, None for all. What a run has once is 0, but in the row of an input. Raises
     UnknownNameError for an unknown feature.
 
-    >>> from trainlaw.datasets import find_cnn, find_gpu
-    >>> layer_columns(find_cnn("lenet5"), find_gpu("T4"), 64, 3)["layer_launch_s"][:2].tolist()
+    >>> from trainlaw.datasets import find_gpu
+    >>> from trainlaw.datasets.cnns.zoo import build
+    >>> layer_columns(build("lenet5"), find_gpu("T4"), 64, 3)["layer_launch_s"][:2].tolist()
     [0.0, 1e-05]
     """
     numbers = PRECISIONS["fp32"]

@@ -249,13 +249,12 @@ def coverage_by(table: RunTable, names: Sequence[str]) -> pd.DataFrame:
         first_year=("bench_year", "min"),
         last_year=("bench_year", "max"),
     )
-    noise = {key: _median_noise(frame.loc[rows]) for key, rows in groups.groups.items()}
+    noise = {}
+    for key, rows in groups.groups.items():
+        pairs = _pairs(frame.loc[rows])
+        sizes = [abs(ratio) for first, second, _, same, ratio in pairs if first != second and same]
+        noise[key] = float(np.median(sizes)) if sizes else np.nan
     return found.assign(noise=[noise[key] for key in found.index])
-
-
-def _median_noise(runs: pd.DataFrame) -> float:
-    pairs = [pair for pair in _pairs(runs) if pair[0] != pair[1] and pair[3]]
-    return float(np.median([abs(float(pair[4])) for pair in pairs])) if pairs else np.nan
 
 
 def noise_between_sources(table: RunTable) -> pd.DataFrame:

@@ -38,7 +38,7 @@ def memory_needs(table: RunTable) -> pd.DataFrame:
 
 def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:
     used = "fp32" if precision == "unknown" else precision
-    known = (facts.counts["params"], facts.memory_per_image, batch, used)
+    known = (facts.counts["params"], facts.memory, batch, used)
     return step_memory(*known, "none").needed, step_memory(*known, "momentum").total
 
 
@@ -48,7 +48,7 @@ _MOST_BATCH = 2**20  # larger ones are not looked for
 def _forward_need(facts: CnnCounts, batch: int, precision: str) -> int:
     """Return the bytes of a forward pass: weights, the largest layer, workspace and driver."""
     parameters = int(facts.counts["params"])
-    needs = step_memory(parameters, facts.memory_per_image, batch, precision, "none")
+    needs = step_memory(parameters, facts.memory, batch, precision, "none")
     return 4 * parameters + needs.working + needs.workspace + needs.context
 
 

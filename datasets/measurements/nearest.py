@@ -13,12 +13,12 @@ FILE = "measured.csv"
 #: Precisions in packed runs; the letter is a capital for channels last. Without linear layers of weight, the
 #: default is tf32.
 LETTERS: Mapping[str, str] = {"fp32": "f", "tf32": "t", "default": "t", "amp": "a", "fp16": "h", "bf16": "b"}
-_RUN = re.compile(r"(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*(\d+))?(?:@(\d+))?")
+_RUN = re.compile(r"(\d+)([a-zA-Z])([\d.]+)(?:-([\d.]+))?(?:\*\d+)?(?:@(\d+))?")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Runs of one configuration: least and greatest time in seconds, and from how many sources.
+    """Runs of one configuration: least and greatest time in seconds.
 
     letter : as in `LETTERS`. input_size_px : None for the CNN's usual size.
     """
@@ -28,7 +28,6 @@ class Measured:
     input_size_px: int | None
     low_s: float
     high_s: float
-    n_sources: int
 
 
 def nearest_measured(
@@ -60,14 +59,13 @@ def _runs(cnn: str, gpu: str) -> Iterable[Measured]:
 
 def _unpacked(runs: str) -> Iterable[Measured]:
     for found in _RUN.finditer(runs):
-        batch, letter, low, high, sources, pixels = found.groups()
+        batch, letter, low, high, pixels = found.groups()
         yield Measured(
             batch_per_gpu=int(batch),
             letter=letter,
             input_size_px=int(pixels) if pixels else None,
             low_s=float(low) / 1e3,
             high_s=float(high or low) / 1e3,
-            n_sources=int(sources or 1),
         )
 
 

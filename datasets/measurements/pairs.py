@@ -47,10 +47,6 @@ class PairTable(MeasuredTable):
         """Names of the profile columns, `device_*_s` and `host_*_s`."""
         return tuple(name for name in map(str, self._rows) if name.startswith(("device_", "host_")))
 
-    def profile(self) -> pd.DataFrame:
-        """Return seconds per operation and iteration on the anchor, shape (n_pairs, n_operations)."""
-        return self._rows[list(self.operations)].copy()
-
     def features(self, names: Iterable[str] | None = None) -> pd.DataFrame:
         """Return features of the pairs (None: all), float64, shape (n_pairs, k), units as in `PAIR_FEATURES`.
 

@@ -83,13 +83,6 @@ def _check(profile: OperationProfile, place: Path) -> None:
         raise InputError(f"{place}: expected a step above 0 s, got {profile.step_s:g}")
 
 
-def _steps(found: int, given: int, place: Path) -> int:
-    """Return the steps of a profile, which the user may only say where the file does not."""
-    if found and given not in (1, found):
-        raise InputError(f"{place} states {found} steps of its profile, got {given}")
-    return found or given
-
-
 def _per_step(seconds: Mapping[str, float], steps: int) -> dict[str, float]:
     return {name: value / steps for name, value in seconds.items()}
 
@@ -116,7 +109,9 @@ def _read_torch_table(text: str, place: Path, steps: int) -> OperationProfile:
     counted, whole_s = steps, math.nan
     for row in rows:
         if row["Name"].startswith(_STEP):
-            counted = _steps(_count(row.get("# of Calls", ""), place), steps, place)
+            counted = _count(row.get("# of Calls", ""), place)
+            if steps not in (1, counted):
+                raise InputError(f"{place} states {counted} steps of its profile, got {steps}")
             whole_s = _seconds(row["CPU total"], place) / counted if row.get("CPU total") else math.nan
         elif re.match(r"[A-Za-z_]\w*::", row["Name"]) and not row["Name"].startswith("autograd::"):
             # Kernels have separate rows next to the operators that launch them: only the latter count.

@@ -78,15 +78,13 @@ class Issue:
     @property
     def answer(self) -> tuple[str, ...]:
         """The words of the option to add; `CHOICE` replaces what several options differ in."""
-        if len(self.options) < 2:
+        same = [option for option in self.options if option[0] == self.options[0][0]]
+        if len(same) < 2 or any(len(option) != 2 for option in same):
             return self.options[0] if self.options else ()
-        first, *others = (option for option in self.options if option[0] == self.options[0][0])
-        if not others or any(len(option) != 2 for option in (first, *others)):
-            return first
-        ours = {option[1].partition("=")[:2] for option in (first, *others)}
-        return first[0], f"{first[1].partition('=')[0]}={CHOICE}" if len(ours) == 1 and "=" in first[
-            1
-        ] else CHOICE
+        # A text of the file may have an equals sign, which ours has not.
+        parted = [text.rpartition("=") if name == "--value" else text.partition("=") for name, text in same]
+        ours = {f"{before}{mark}" for before, mark, _ in parted}
+        return same[0][0], f"{ours.pop() if len(ours) == 1 else ''}{CHOICE}"
 
 
 def choices(option: str, values: Iterable[str], prefix: str = "") -> Options:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from trainlaw.datasets.spreadsheets.values import (
     size_px,
     yes_or_no,
 )
-from trainlaw.datasets.spreadsheets.words import groups
+from trainlaw.datasets.spreadsheets.words import asked_words, groups
 from trainlaw.formulas.errors import InputError, TrainlawError, shown
 
 #: Columns of the epoch or run that a time is for.
@@ -263,7 +264,7 @@ class Converter:
         said, names = self.dialogue.said(kind, kind, cell), self.dialogue.names
         text = str(said)
         if kind in ("link", "network"):
-            return ("none" if text == "none" else find_link(text).link), None
+            return ("none" if is_unmeasured(text) else find_link(text).link), None
         if kind == "cnn" or said is not cell or kind in self.dialogue.answers.constants:
             return names.find(kind, text)
         return names.checked_gpu(text, bool({"n_gpus", "gpus_per_node"} & set(self.rows.cells)))
@@ -277,6 +278,10 @@ class Converter:
             likely = [name for name, words in _LINKS.items() if words.search(text)]
             known = [own for own in links().values() if own.scope == _SCOPES[kind]]
             candidates, reason = [own.link for own in known if not likely or own.kind in likely], ""
+            rate = re.search(r"\d+", text)
+            candidates = [own for own in candidates if rate and f"-{rate[0]}g" in own] or candidates
+        if "mode" in asked_words(text):
+            candidates, reason = (), "no training"
         reason = reason or ("several GPUs or CNNs have that name" if meant(text, error) else "")
         said = f": {reason}" if reason and candidates else " is not known"
         if not candidates and kind in ("gpu", "cnn"):
@@ -286,8 +291,10 @@ class Converter:
         )
         same = self.rows.cells[kind].map(str) == text
         self.dialogue.fault(f"{_NAMES[kind]} {shown(text)}{said}", same, options, "names")
-        is_named = bool(candidates) and kind in ("gpu", "cnn")
-        return self.dialogue.names.find(kind, candidates[0]) if is_named else (None, None)
+        with suppress(TrainlawError):
+            if candidates and kind not in _SCOPES:
+                return self.dialogue.names.find(kind, candidates[0])
+        return None, None
 
 
 def counted(numbers: Mapping[str, pd.Series], own: pd.Series, dialogue: Dialogue) -> dict[str, pd.Series]:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations, product
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import pandas as pd
 from trainlaw.datasets.files.numbers import is_number
-from trainlaw.datasets.spreadsheets.answers import CHOICE, Dialogue, choices
+from trainlaw.datasets.spreadsheets.answers import CHOICE, SKIP, Dialogue, choices
 from trainlaw.datasets.spreadsheets.headings import (
     BATCHES,
     FLAG,
@@ -19,13 +19,12 @@ from trainlaw.datasets.spreadsheets.headings import (
     Meaning,
     bound_of,
     read_heading,
-    without_unit,
 )
 from trainlaw.datasets.spreadsheets.layout import RUNS, SheetTable, is_measured
+from trainlaw.datasets.spreadsheets.names import NUMBERS, ONE_OF_SEVERAL, SAYINGS, SURE
 from trainlaw.datasets.spreadsheets.units import TimeUnit, quantity
 from trainlaw.datasets.spreadsheets.values import (
     NO,
-    SPELLINGS,
     YES,
     is_unmeasured,
     plain_text,
@@ -33,31 +32,23 @@ from trainlaw.datasets.spreadsheets.values import (
     size_px,
 )
 from trainlaw.datasets.spreadsheets.words import asked_words, groups
-from trainlaw.formulas.errors import check_name, shown
+from trainlaw.formulas.errors import InputError, check_name, shown
 
 #: Columns of yes and no that --column takes.
 FLAGS = tuple(name.removeprefix(FLAG) for name in groups("heading") if name.startswith(FLAG))
 #: Names that --column and --set take.
 COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") if own != IGNORED))))
-#: What --columns-are takes: what the headings of columns of times name.
-PIVOTS = (
-    *("gpu", "cnn", "batch", "precision", "n_gpus", "layout", "compilation", "framework"),
-    *("input_size_px", "step"),
-)
 #: Holds the unit that the heading states for the time of a row, None without one.
 STATED_UNIT = "unit of the heading"
-_COUNTED: Mapping[str, re.Pattern[str]] = {
-    "batch": re.compile(r"(?:(?:mini-?)?batch(?:[\s_-]*(?:size|größe))?|bs|bsz|b)?[\s_=:]*(\d{1,5})", re.I),
-    "n_gpus": re.compile(r"(\d{1,4})\s*[x\u00d7]?\s*(?:gpus?)?", re.IGNORECASE),
-    "input_size_px": re.compile(r"(\d{2,4})\s*(?:px|pixels?|p|[x\u00d7]\s*\d{2,4})?", re.IGNORECASE),
-    "step": re.compile(r"(?:(?:steps?|iter\w*|schritt|run|rep\w*|#)[\s_.#-]*)?(\d{1,6})", re.IGNORECASE),
-}
-# Whole numbers up to this may be of GPUs, nodes, steps or batches; larger ones are memory or parameters.
-_MOST_COUNT = 1024
+_FRAMEWORKS, _FILLERS = frozenset(groups("phrase")["framework"]), frozenset(groups("part")["filler"])
+_BATCH = re.compile(r"\b(?:bs|batch)", re.IGNORECASE)
+_MOST_COUNT = 1024  # larger whole numbers are memory or parameters
 _OF_HEADINGS = "headings of columns"
+_NAME = re.compile(r"[A-Za-z]\s?\d")
 _MARK = re.compile(r"[*\u2020\u2021\u00a7\u00b9\u00b2\u00b3]\s")
 #: Sides of the images of data sets, in px.
 _SIZES = {"cifar": 32.0, "svhn": 32.0, "mnist": 28.0, "tiny": 64.0}
+_CALLED = {"gpu": "GPU", "cnn": "CNN"}
 _SAMPLE = 60  # different texts of a column that are looked at
 #: What a word that is asked about may mean.
 _SAID = {
@@ -78,23 +69,18 @@ _OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width
 
 
 @dataclass(frozen=True)
-class MappedColumn:
-    """A column of the file that is read: its heading, our name of it, its unit, and the first value."""
+class FileColumn:
+    """A column of the file that is read.
+
+    target : our name of it, or the measure. said : what its heading says of each time, by our column. first :
+    value, as text.
+    """
 
     heading: str
     target: str
     unit: TimeUnit | None = None
+    said: Mapping[str, str] = field(default_factory=dict)
     first: str = ""
-
-
-@dataclass(frozen=True)
-class ValueColumn:
-    """A column of times: what its heading says of them by our column, the unit, and the measure."""
-
-    heading: str
-    said: Mapping[str, str]
-    unit: TimeUnit | None
-    target: str
 
 
 @dataclass(frozen=True)
@@ -106,7 +92,7 @@ class SheetRows:
     """
 
     cells: pd.DataFrame
-    columns: Mapping[str, MappedColumn]
+    columns: Mapping[str, FileColumn]
     is_rate: bool | None = None
 
     def heading(self, name: str) -> str:
@@ -120,8 +106,8 @@ def check_named(tables: Sequence[SheetTable], dialogue: Dialogue) -> None:
     lines = ["sheet", *(f"row {number}" for table in tables for number, _ in table.lines)]
     pivots = (*answers.columns_are, *filter(None, (answers.sheets_are,)))
     for names, known in (
-        (pivots, (*PIVOTS, RUNS)),
-        (answers.columns, (*COLUMN_NAMES, *FLAGS, IGNORED)),
+        (pivots, (*SAYINGS, RUNS)),
+        (",".join(answers.columns).split(",") if answers.columns else (), (*COLUMN_NAMES, *FLAGS, IGNORED)),
         ((*answers.columns.values(), *(name for name, _ in answers.only)), headings),
         (answers.ignored, [*headings, *lines, "hidden"]),
     ):
@@ -131,6 +117,7 @@ def check_named(tables: Sequence[SheetTable], dialogue: Dialogue) -> None:
 
 def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     """Return the runs of a table, one row per measured cell; ask about what is not understood."""
+    table = _split_cells(table, dialogue)
     answers = dialogue.answers
     values = _value_columns(table, answers.columns_are, dialogue)
     if answers.columns_are and not values:
@@ -144,7 +131,7 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         shapes = _shapes(table, found, keys, dialogue)
         heading = "" if any(len(own) > 1 for own in shapes.values()) else heading
     if heading:
-        values = [ValueColumn(heading, {}, found[heading].unit, found[heading].target)]
+        values = [FileColumn(heading, found[heading].target, found[heading].unit)]
     values = values or _likely_times(table, found, keys, dialogue)
     taken = {own.heading for own in values}
     keys = {name: own for name, own in keys.items() if name == TIME or own not in taken}
@@ -155,60 +142,70 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
     return _melted(_filled(table, keys, values, dialogue), keys, values)
 
 
-def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[ValueColumn]:
+def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
+    """Return a table with a column for each of ours that one of theirs holds, as "RTX 3090, fp16" does."""
+    cells, parts = table.cells, dict(zip(map(str, table.cells), table.parts, strict=True))
+    several = {ours: heading for ours, heading in dialogue.answers.columns.items() if "," in ours}
+    for ours, heading in (several | _asked_parts(table, dialogue)).items():
+        kinds, said = ours.split(","), dict[object, dict[str, str]]()
+        if twice := {*kinds} & {*map(str, cells)} - {heading}:
+            raise InputError(
+                f"--column {ours}: {heading} and {twice.pop()} are the same column; leave one out"
+            )
+        for text in cells[heading].dropna().unique():
+            found, rest = dialogue.names.sayings([str(text)], kinds, ONE_OF_SEVERAL)
+            is_whole = found and _FILLERS.issuperset(rest.lower().split())
+            said[text] = found if is_whole else {kinds[0]: str(text)}
+        texts, cells = cells[heading], cells.drop(columns=heading)
+        for kind in kinds:
+            cells[kind] = [said.get(text, {}).get(kind) for text in texts]
+            parts[kind] = (kind,)
+    return replace(table, cells=cells, parts=tuple(parts[str(own)] for own in cells))
+
+
+def _asked_parts(table: SheetTable, dialogue: Dialogue) -> dict[str, str]:
+    """Ask whether a column of names says more, such as a precision, that no other column says."""
+    targets = {heading: read_heading(heading).target for heading in map(str, table.cells)}
+    targets |= {heading: ours for ours, heading in dialogue.answers.columns.items()}
+    have = _have([*targets.values(), *dialogue.answers.columns_are], dialogue)
+    have |= {"batch"} if have & set(BATCHES) else set()
+    open_kinds = [kind for kind in ("gpu", "cnn", "batch", "precision") if kind not in have]
+    for heading, target in targets.items():
+        for text in table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ():
+            plain = str(text)
+            if dialogue.names.is_name(target, plain, SURE):
+                continue
+            kinds = list[str]()
+            # What is in the middle of a text is at an end once the others are taken.
+            for kind in (*open_kinds, *open_kinds):
+                is_said = dialogue.names.sayings([plain], (target, *kinds, kind), SURE)[0]
+                if is_said and kind not in kinds and (kind != "batch" or _BATCH.search(plain)):
+                    kinds.append(kind)
+            if kinds:
+                ours, what = ",".join((target, *kinds)), ", ".join(_CALLED.get(kind, kind) for kind in kinds)
+                question = f"{heading} says more, {what} ({shown(plain)}): is it read so?"
+                dialogue.ask("columns", question, choices("--column", [heading], f"{ours}="))
+                return {ours: heading}
+    return {}
+
+
+def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[FileColumn]:
     """Return the columns whose headings say each kind and nothing else but a measure."""
-    found: dict[tuple[str, ...], ValueColumn] = {}
+    found: dict[tuple[str, ...], FileColumn] = {}
+    taken = {*dialogue.answers.ignored, *dialogue.answers.columns.values()}
     plain = (TIME, RATE, *kinds, *(BATCHES if "batch" in kinds else ()))
     for heading, parts in zip(map(str, table.cells), table.parts, strict=True):
-        is_taken = heading in (*dialogue.answers.ignored, *dialogue.answers.columns.values())
-        said, rest = ({}, "") if is_taken else _split(parts, kinds, dialogue)
-        meaning = read_heading(rest)
-        if said and (not rest or meaning.target in plain) and any(map(is_measured, table.cells[heading])):
-            # Of a time and a throughput of the same runs, the first is read.
-            value = ValueColumn(heading, said, meaning.unit, meaning.target)
-            found.setdefault(tuple(said.values()), value)
-    return list(found.values())
-
-
-def _split(parts: Sequence[str], kinds: Sequence[str], dialogue: Dialogue) -> tuple[dict[str, str], str]:
-    """Return what the lines or words of a heading say of each kind, {} where they do not, and the rest."""
-    said, rest = dict[str, str](), list(parts)
-    # What names GPUs and CNNs is all that is left.
-    left = sorted(kinds, key=lambda own: own in ("gpu", "cnn"))
-    while left:
-        for kind, place in product(left, range(len(rest))):
-            if found := _taken(kind, rest[place], dialogue):
-                said[kind], rest[place] = found
-                left.remove(kind)
+        if heading in taken or not any(map(is_measured, table.cells[heading])):
+            continue
+        for least in (SURE, ONE_OF_SEVERAL):
+            said, rest = dialogue.names.sayings(parts, kinds, least)
+            meaning = read_heading(rest)
+            if said and (meaning.target in plain or _FILLERS.issuperset(rest.lower().split())):
+                # Of a time and a throughput of the same runs, the first is read.
+                value = FileColumn(heading, meaning.target, meaning.unit, said)
+                found.setdefault(tuple(said.values()), value)
                 break
-        else:
-            return {}, ""
-    return {kind: said[kind] for kind in kinds}, " ".join(filter(None, rest))
-
-
-def _taken(kind: str, text: str, dialogue: Dialogue) -> tuple[str, str] | None:
-    """Return the longest words of a text at its beginning or end that say a kind, and the others."""
-    if text and ((kind, text) in dialogue.answers.values or _says(kind, text, dialogue)):
-        return text, ""
-    words = re.sub(r"[()\[\],;]", " ", text).split()
-    for length in range(len(words) - 1, 0, -1):
-        for said, rest in ((words[:length], words[length:]), (words[-length:], words[:-length])):
-            if _says(kind, " ".join(said), dialogue):
-                return " ".join(said), " ".join(rest)
-    return None
-
-
-def _says(kind: str, text: str, dialogue: Dialogue) -> bool:
-    if kind in _COUNTED:
-        return _COUNTED[kind].fullmatch(text.strip()) is not None
-    if kind == "framework":
-        return text.strip().lower() in groups("phrase")["framework"]
-    if kind in ("layout", "compilation"):
-        return text.strip().lower() in SPELLINGS[kind]
-    precision, is_whole = precision_of(text)
-    if without_unit(text)[1] is not None:
-        return False
-    return is_whole if kind == "precision" else precision is None and dialogue.names.is_name(kind, text)
+    return list(found.values())
 
 
 def _meanings(table: SheetTable, taken: set[str], dialogue: Dialogue) -> dict[str, Meaning]:
@@ -249,11 +246,15 @@ def _above_cells(meaning: Meaning, cells: pd.Series, dialogue: Dialogue) -> Mean
 def _chosen(
     table: SheetTable, found: Mapping[str, Meaning], has_times: bool, dialogue: Dialogue
 ) -> dict[str, str]:
-    """Return the heading of each of our columns; ask where several are as likely, or none is the time."""
+    """Return the heading of each of our columns; ask where several are as likely, or none is the time.
+
+    What the user gives for all rows fills the empty cells of a column, or replaces it.
+    """
     named, candidates = dialogue.answers.columns.values(), dict[str, list[str]]()
     for heading, meaning in found.items():
         target = TIME if meaning.target == RATE else meaning.target
-        is_free = heading in named or target not in dialogue.answers.constants
+        is_partly = table.cells[heading].isna().any() and table.cells[heading].notna().any()
+        is_free = heading in named or is_partly or target not in dialogue.answers.constants
         if target not in ("", IGNORED, OTHER_TIME) and is_free and not (has_times and target == TIME):
             candidates.setdefault(target, []).append(heading)
 
@@ -279,31 +280,36 @@ def _chosen(
 
 def _shapes(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
-) -> dict[str, list[ValueColumn]]:
+) -> dict[str, list[FileColumn]]:
     """Return the columns of times that most headings may be of, by what they name: "cnn,precision"."""
-    shapes = dict[str, list[ValueColumn]]()
-    for kinds in (*((kind,) for kind in PIVOTS), *combinations(PIVOTS, 2)):
+    shapes = dict[str, list[FileColumn]]()
+    for kinds in (*((kind,) for kind in SAYINGS), *combinations(SAYINGS, 2)):
         if not dialogue.answers.columns_are and keys.keys().isdisjoint(kinds):
             columns = _value_columns(table, kinds, dialogue)
             shapes[",".join(kinds)] = [own for own in columns if _may_be_times(found.get(own.heading))]
     most = max(map(len, shapes.values()), default=0)
-    return {kinds: own for kinds, own in shapes.items() if len(own) == most > 0}
+    likely = {kinds: own for kinds, own in shapes.items() if len(own) == most > 0}
+    # Any number may be that of a step.
+    return {kinds: own for kinds, own in likely.items() if "step" not in kinds} or likely
 
 
 def _likely_times(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
-) -> list[ValueColumn]:
+) -> list[FileColumn]:
     """Ask which columns are the times; return those of the likely answer, under which all else is asked."""
     measured = {own for own in found if any(map(is_measured, table.cells[own]))}
     numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
-    numeric = numeric or [own for own in found if not found[own].target and own in measured]
+    unknown = [own for own in found if not found[own].target and own in measured]
+    counts = [own for own in unknown if _is_count(map(plain_text, table.cells[own].dropna()))]
+    numeric = numeric or [own for own in unknown if found[own].unit or own not in counts]
+    numeric = numeric or [own for own in measured if found[own].target == IGNORED and found[own].unit]
     likely = _shapes(table, found, keys, dialogue)
     text = "no column is a time or throughput of training iterations"
     text += f", or several may be: {', '.join(numeric)[:120]}" if numeric else ""
     text += "; name it by --column time_s=HEADING, or say what the headings of columns of times are by"
     options = choices("--columns-are", likely) or choices("--column", numeric, "time_s=")
-    dialogue.ask("columns", f"{text} --columns-are ({', '.join(PIVOTS)})", options)
-    alone = [ValueColumn(own, {}, found[own].unit, found[own].target or TIME) for own in numeric[:1]]
+    dialogue.ask("columns", f"{text} --columns-are ({', '.join(SAYINGS)})", options)
+    alone = [FileColumn(own, found[own].target or TIME, found[own].unit) for own in numeric[:1]]
     return next(iter(likely.values()), alone)
 
 
@@ -328,7 +334,7 @@ def _ask_bounds(table: SheetTable, time: str, found: Mapping[str, Meaning], dial
 
 
 def _filled(
-    table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn], dialogue: Dialogue
+    table: SheetTable, keys: Mapping[str, str], values: Sequence[FileColumn], dialogue: Dialogue
 ) -> SheetTable:
     """Return a table with the GPU and CNN of the row above in empty cells; ask unless the user says so."""
     cells = table.cells
@@ -339,6 +345,8 @@ def _filled(
         filled = cells[keys[name]].ffill()
         times = cells[[own.heading for own in values]]
         measured = (times.map(is_measured) & ~times.map(is_unmeasured)).any(axis=1)
+        skipped = [text for (_, text), value in dialogue.answers.values.items() if value == SKIP]
+        measured &= ~cells[[*keys.values()]].map(str).isin(skipped).any(axis=1)
         if not dialogue.answers.fill_down:
             text = f"{keys[name]}: empty cells below filled ones: does the cell above hold?"
             dialogue.fault(text, empty & filled.notna() & measured, (("--fill-down",),), "question")
@@ -346,30 +354,23 @@ def _filled(
     return replace(table, cells=cells)
 
 
-def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[ValueColumn]) -> SheetRows:
+def _melted(table: SheetTable, keys: Mapping[str, str], values: Sequence[FileColumn]) -> SheetRows:
     """Return a row for each cell of the columns of times, with what their headings say."""
     own = table.cells[list(keys.values())].set_axis(list(keys), axis=1).drop(columns=TIME, errors="ignore")
-    columns = {name: MappedColumn(heading, name) for name, heading in keys.items()}
+    columns = {name: FileColumn(heading, name) for name, heading in keys.items()}
     if not values:
         return SheetRows(own.assign(**{TIME: None, STATED_UNIT: None}), columns)
     parts = []
     for column in values:
-        said = {kind: _number_in(kind, text) for kind, text in column.said.items()}
         unit = pd.Series([column.unit] * len(own), own.index, dtype=object)
-        parts.append(own.assign(**said, **{TIME: table.cells[column.heading], STATED_UNIT: unit}))
+        parts.append(own.assign(**column.said, **{TIME: table.cells[column.heading], STATED_UNIT: unit}))
     cells = pd.concat(parts).drop(columns="step", errors="ignore")
     if values[0].said:
         cells = cells[cells[TIME].notna()].sort_index(kind="stable")
-    columns |= {kind: MappedColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
+    columns |= {kind: FileColumn(_OF_HEADINGS, kind) for kind in values[0].said if kind in cells}
     heading = values[0].heading if len(values) == 1 else f"{len(values)} columns"
-    columns[TIME] = MappedColumn(heading, TIME, values[0].unit)
+    columns[TIME] = FileColumn(heading, TIME, values[0].unit)
     return SheetRows(cells, columns, {RATE: True, TIME: False}.get(values[0].target))
-
-
-def _number_in(kind: str, text: str) -> str:
-    """Return the number in a heading such as "bs 64", which is its only one."""
-    match = _COUNTED[kind].fullmatch(text.strip()) if kind in _COUNTED else None
-    return match[1] if match else text
 
 
 def _ask_left(
@@ -399,7 +400,7 @@ def _ask_left(
             f"is not read, and says {shown(word)}, which may mean {_SAID[kind]}" if kind else "is not known"
         )
         # What may be a setting needs an answer by hand; results and names of single runs do not.
-        is_count = all(text.isdecimal() and int(text) <= _MOST_COUNT for text in map(plain_text, texts))
+        is_count = _is_count(map(plain_text, texts))
         is_kind = 1 < len(texts) < len(cells) and not any(map(is_measured, texts))
         if not kind and not is_count and not is_kind and "time_s" in dialogue.answers.columns:
             plain.append(heading)
@@ -409,14 +410,19 @@ def _ask_left(
         advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
         ours = _names_of(kinds, texts, have, dialogue)
         assumed |= {name: heading for name in ours[:1] if len(ours) == 1}
-        # A GPU whose name is not known, next to others that are.
-        is_gpu = known.get("gpu") == _OF_HEADINGS and re.search(r"[A-Za-z]\s?\d{2}", heading) is not None
-        unknown = choices("--value", [CHOICE] if is_gpu else (), f"gpu:{heading}=")
-        named = choices("--column", [f"{name}={heading}" for name in ours])
-        dialogue.ask("columns", f"{heading} {said}: {advice}", (*unknown, *named, *ignore, *only))
+        # A GPU or CNN whose name is not known, next to others that are.
+        named = [name for name in ("gpu", "cnn") if known.get(name) == _OF_HEADINGS and _NAME.search(heading)]
+        unknown = choices("--value", [f"{name}:{heading}={CHOICE}" for name in named])
+        offered = choices("--column", [f"{name}={heading}" for name in ours])
+        dialogue.ask("columns", f"{heading} {said}: {advice}", (*unknown, *offered, *ignore, *only))
     if plain:
         dialogue.notes.append(f"not read: {', '.join(plain)}")
     return assumed
+
+
+def _is_count(texts: Iterable[str]) -> bool:
+    """Return whether texts may be numbers of GPUs, nodes, steps or batches."""
+    return all(text.isdecimal() and int(text) <= _MOST_COUNT for text in texts)
 
 
 def _names_of(
@@ -425,16 +431,16 @@ def _names_of(
     """Return which of our columns one that is not known may be: one, or one of several switches."""
     words = {word for text in texts for word in re.findall("[a-z]+", text.lower())}
     ours = {
-        **{kind: kind not in _COUNTED or all(map(is_measured, texts)) for kind in kinds},
+        **{kind: kind not in NUMBERS or all(map(is_measured, texts)) for kind in kinds},
         "gpu": 2 * sum(dialogue.names.is_name("gpu", text) for text in texts) > len(texts),
         "cnn": 2 * sum(dialogue.names.is_name("cnn", text) for text in texts) > len(texts),
-        "framework": not words.isdisjoint(groups("phrase")["framework"]),
+        "framework": not words.isdisjoint(_FRAMEWORKS),
     }
     if own := next(
         (name for name, holds in ours.items() if holds and name in COLUMN_NAMES and name not in have), ""
     ):
         return (own,)
-    return FLAGS[:4] if set(map(plain_text, texts)) <= YES | NO else ()
+    return FLAGS[:4] if not kinds and set(map(plain_text, texts)) <= YES | NO else ()
 
 
 def _have(known: Iterable[str], dialogue: Dialogue) -> set[str]:

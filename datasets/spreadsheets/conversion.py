@@ -1,8 +1,9 @@
 """From a table or log to runs: read, map columns, map values, resolve names; every fault at once."""
 
+import math
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,16 +33,25 @@ from trainlaw.datasets.spreadsheets.cells import (
 from trainlaw.datasets.spreadsheets.columns import (
     COLUMN_NAMES,
     STATED_UNIT,
-    MappedColumn,
+    FileColumn,
     SheetRows,
     check_named,
     table_rows,
 )
-from trainlaw.datasets.spreadsheets.headings import BATCHES, FLAG, SCHEMA, TIME, without_unit
+from trainlaw.datasets.spreadsheets.headings import (
+    BATCHES,
+    FLAG,
+    OTHER_TIME,
+    SCHEMA,
+    TIME,
+    read_heading,
+    without_unit,
+)
 from trainlaw.datasets.spreadsheets.layout import SheetTable, table_of_log, tables_of
 from trainlaw.datasets.spreadsheets.names import Names
 from trainlaw.datasets.spreadsheets.units import TimeUnit, parse_unit, unit_choices
 from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISIONS, SPELLINGS
+from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown
 
 _NEEDED = {
@@ -72,7 +82,7 @@ class Imported:
     """
 
     name: str
-    columns: tuple[MappedColumn, ...]
+    columns: tuple[FileColumn, ...]
     frame: pd.DataFrame
     times: pd.DataFrame
     is_rate: bool | None
@@ -111,9 +121,10 @@ def read_spreadsheet(
     Raises InputError for a file that is neither, and for answers that do not fit it.
     """
     own, place, catalog = tuple(cnns), Path(path), gpus or built_in_gpus()
-    dialogue = Dialogue(answers or SheetAnswers(), Names(catalog, {facts.cnn for facts in own}))
+    said = answers or SheetAnswers()
+    dialogue = Dialogue(said, Names(catalog, {facts.cnn for facts in own}, said.values))
     log = read_log(place)
-    tables = [table_of_log(log, dialogue, place)] if log else tables_of(read_grids(place), dialogue, place)
+    tables = [table_of_log(log, dialogue)] if log else tables_of(read_grids(place), dialogue, place)
     check_named(tables, dialogue)
     rows = _joined([_rows_of(table, dialogue) for table in tables], dialogue)
     first = {name: str(next(iter(rows.cells[name].dropna()), "")) for name in rows.columns}
@@ -127,7 +138,16 @@ def read_spreadsheet(
     notes = tuple(dict.fromkeys([*dialogue.notes, *_readings(rows, frame)]))
     frame = frame.drop(columns=[*OF_EPOCHS], errors="ignore")
     made = Imported(place.name, columns, frame, times, rows.is_rate, notes, catalog, own)
-    return _checked(_of_steps(made), dialogue.issues)
+    return _checked(_of_steps(made), _without_skipped(dialogue.issues))
+
+
+def _without_skipped(issues: Iterable[Issue]) -> list[Issue]:
+    """Return issues without those of rows alone that are left out, since their name is none, as "Average"."""
+    found = list(issues)
+    skipped = {
+        row for issue in found if issue.kind == "names" and len(issue.options) == 1 for row in issue.rows
+    }
+    return [own for own in found if own.kind == "names" or not own.rows or not skipped.issuperset(own.rows)]
 
 
 def _rows_of(table: SheetTable, dialogue: Dialogue) -> SheetRows:
@@ -149,7 +169,7 @@ def _rows_of(table: SheetTable, dialogue: Dialogue) -> SheetRows:
         replace(issue, rows=labelled(issue.rows)) for issue in dialogue.issues[before:]
     ]
     cells = rows.cells.assign(**{kind: table.sheet}).set_axis(labelled(rows.cells.index))
-    return replace(rows, cells=cells, columns={**rows.columns, kind: MappedColumn("the sheet", kind)})
+    return replace(rows, cells=cells, columns={**rows.columns, kind: FileColumn("the sheet", kind)})
 
 
 def _joined(parts: Sequence[SheetRows], dialogue: Dialogue) -> SheetRows:
@@ -289,36 +309,38 @@ def _with_units(
     if several.any() and usual == (_OPEN[0],):
         usual = _OPEN[1:]
 
-    codes, different = pd.factorize(times["unit"])
-
-    def chosen(holds: Callable[[TimeUnit | None], bool]) -> pd.Series:
-        # Code -1, the last one, is that of no unit.
-        return pd.Series(np.array([*map(holds, different), holds(None)])[codes], times.index, dtype=bool)
-
-    without = chosen(lambda unit: unit is None or np.isnan(unit.seconds)) & times["number"].notna()
-    fault(
-        f"{heading}: no unit is stated; one of {', '.join(usual)}",
-        without,
-        choices("--unit", usual),
-        "question",
-    )
-    of_epochs = chosen(lambda unit: unit is not None and unit.counted == "epoch")
-    text = (
-        f"{heading}: the total of an epoch or run: give its steps by --set iterations=N, or the images of an"
-    )
-    text += " epoch by --set images_per_epoch=N (of several epochs, also --set epochs=N)"
-    of_one = (("--column", f"time_s={heading}"),)  # the total of the phases of an iteration
-    options = (*choices("--set", [CHOICE], "images_per_epoch="), *of_one)
-    fault(text, of_epochs & times["iterations"].isna(), options, "question")
-    if "epochs" in frame and not converter.dialogue.answers.unit:
+    units = times["unit"]
+    without = units.map(lambda unit: unit is None or math.isnan(unit.seconds)).astype(bool)
+    of_epochs = units.map(lambda unit: unit is not None and unit.counted == "epoch").astype(bool)
+    is_open = units.map(lambda unit: unit is not None and unit.is_open).astype(bool)
+    without &= times["number"].notna()
+    text = f"{heading}: no unit is stated; one of {', '.join(usual)}"
+    fault(text, without, choices("--unit", usual), "question")
+    _ask_epochs(converter, frame, of_epochs & times["iterations"].isna(), tables)
+    says_step = set(re.findall(r"[a-z]+", heading.lower())) & set(groups("counted")["iteration"])
+    if "epochs" in frame and not says_step and not converter.dialogue.answers.unit:
         text = f"{heading}: is it the time of one iteration, or the total of all epochs?"
         of_all = ("--unit", "s/epoch", "--set", f"images_per_epoch={CHOICE}")
         fault(text, ~of_epochs & ~without, (of_all, *choices("--unit", usual)), "question")
     text = f"{heading}: with several GPUs, is it the throughput of all together or of each GPU?"
-    is_open = chosen(lambda unit: unit is not None and unit.is_open) & several
-    fault(text, is_open, choices("--unit", _OPEN[1:]), "question")
+    fault(text, is_open & several, choices("--unit", _OPEN[1:]), "question")
     likely = pd.Series([parse_unit(usual[0])] * len(times), times.index, dtype=object)
-    return times.assign(unit=times["unit"].mask(without, likely)) if len(usual) == 1 else times
+    return times.assign(unit=units.mask(without, likely)) if len(usual) == 1 else times
+
+
+def _ask_epochs(
+    converter: Converter, frame: pd.DataFrame, is_open: pd.Series, tables: Sequence[SheetTable]
+) -> None:
+    """Ask how many iterations the times of epochs are for, or whether they are the totals of their phases."""
+    heading = converter.rows.heading(TIME)
+    text = (
+        f"{heading}: the total of an epoch or run: give its steps by --set iterations=N, or the images of an"
+        " epoch by --set images_per_epoch=N (of several epochs, also --set epochs=N)"
+    )
+    has_phases = any(read_heading(str(own)).target == OTHER_TIME for table in tables for own in table.cells)
+    of_one, of_all = ("--column", f"time_s={heading}"), ("--set", f"images_per_epoch={CHOICE}")
+    options = (of_one, of_all) if has_phases else (of_all, of_one)
+    converter.dialogue.fault(text, is_open & frame["n_gpus"].notna(), options, "question")
 
 
 def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
@@ -329,7 +351,9 @@ def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
             continue
         pairs = dict.fromkeys(zip(rows.cells[name].to_numpy(), frame[target].to_numpy(), strict=True))
         texts = dict.fromkeys((str(own), str(value)) for own, value in pairs)
-        changed = [f"{text} = {value}" for text, value in texts if value not in (text, "unknown", "None")]
+        changed = [
+            f"{text} = {value}" for text, value in texts if value not in (text, "unknown", "None", "nan")
+        ]
         more = f" and {len(changed) - _MOST_READINGS} more" if len(changed) > _MOST_READINGS else ""
         if changed:
             yield f"{rows.heading(name)} read as: {'; '.join(changed[:_MOST_READINGS])}{more}"

@@ -29,7 +29,11 @@ _OF_ALL = re.compile(r"\b(?:total|overall|aggregate|global|gesamt|all[\s_-]gpus)
 _LONGEST = 300  # characters; what is longer is no heading, and searching it takes long
 # Money and percentages are no times.
 _OTHER_UNIT = re.compile(r"^\s*[$€£]|[$€£]\s*/|/\s*[$€£]|%")
-_CLOCK = re.compile(r"[(\[]?\b[hm]+:[ms]+(?::s+)?\b[)\]]?", re.IGNORECASE)
+# What is no part of a heading: the form of a time, and which numbers are better.
+_ASIDE = re.compile(
+    r"[(\[]?\b[hm]+:[ms]+(?::s+)?\b[)\]]?|[,;:\s(]*\b(?:lower|higher|less|more) is better\b\)?|[↑↓]",
+    re.IGNORECASE,
+)
 _BRACKETS = re.compile(r"[(\[{]([^)\]}]*)[)\]}]")
 _NUMBER_OF = re.compile(r"#|\bno\.|\bnum(?:ber)?\b(?:\s+of\b)?|\bnum_|\bnr\.|\banzahl\b(?!\w)", re.IGNORECASE)
 
@@ -68,7 +72,7 @@ def read_heading(text: str) -> Meaning:
 
 
 def _read_words(text: str) -> Meaning:
-    name, unit = without_unit(_CLOCK.sub(" ", text).rstrip("*†‡§ "))
+    name, unit = without_unit(_ASIDE.sub(" ", text).rstrip("*†‡§ "))
     split, unit = _words(name), _specified(unit, name)
     said, measure = set(split), RATE if unit is not None and unit.is_rate else TIME
     plain = "".join(own for own in split if own not in _SPREAD | _OTHER | _AVERAGE | _EPOCH | {"per", "pro"})

@@ -40,10 +40,8 @@ class SheetTable:
     separator: str
 
 
-def table_of_log(log: TrainingLog, dialogue: Dialogue, path: object) -> SheetTable:
-    """Return a log as a table of one row; InputError for one without times, or that the user contradicts."""
-    if log.missing:
-        raise InputError(f"{path}: log of {log.program}: no step times in this log: {log.missing}")
+def table_of_log(log: TrainingLog, dialogue: Dialogue) -> SheetTable:
+    """Return a log as a table of one row; InputError for one that the user contradicts."""
     for name, text in dialogue.answers.constants.items():
         if log.row.get(name) is not None:
             raise InputError(
@@ -116,7 +114,9 @@ def _left_half(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     headings, places = [*map(str, table.cells)], table.places
     gaps = [place for place in range(1, len(places)) if places[place] > places[place - 1] + 1]
     first = {text: place for place, text in reversed([*enumerate(headings)])}
-    starts = gaps + [place - first[text] for place, text in enumerate(headings) if place > first[text]]
+    again = [place for place, text in enumerate(headings) if place > first[text]]
+    # One heading twice is a column too many, several are those of a second table.
+    starts = gaps + ([place - first[headings[place]] for place in again] if len(again) > 1 else again)
     if not starts:
         return table
     left, right = places[: min(starts)], places[min(starts) :]
@@ -181,11 +181,10 @@ def _target(cell: object) -> str:
 
 
 def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: Dialogue) -> SheetTable | None:
-    """Return the table of these rows, whose header is the one near the top with the most known headings."""
-    scores = [_known(row, dialogue) for _, row in rows[:_MOST_ABOVE]]
-    if not max(scores):
+    """Return the table of these rows, None where they have no header."""
+    start = end = _first_header(rows, dialogue)
+    if start < 0:
         return None
-    start = end = scores.index(max(scores))
     while end + 2 < len(rows) and end - start + 1 < _MOST_LEVELS and _is_lower(*rows[end : end + 3]):
         end += 1
     above = rows[start - 1][1] if start else (0,)
@@ -223,13 +222,22 @@ def _table(sheet: str, grid: Grid, left: int, rows: list[_Numbered], dialogue: D
     return SheetTable(sheet, cells, parts, places, rows[start][0], lines, hidden, grid.separator)
 
 
-def _known(row: _Cells, dialogue: Dialogue) -> int:
+def _first_header(rows: Sequence[_Numbered], dialogue: Dialogue) -> int:
+    """Return the place of the row near the top with the most known headings, -1 where none has any."""
+    for kinds in ({"gpu", "cnn"} & {*(dialogue.answers.columns_are or ("gpu", "cnn"))}, {"batch"}):
+        scores = [_known(row, kinds, dialogue) for _, row in rows[:_MOST_ABOVE]]
+        if max(scores):
+            return scores.index(max(scores))
+    return -1
+
+
+def _known(row: _Cells, kinds: Iterable[str], dialogue: Dialogue) -> int:
     """Return how many cells of a row are known headings, or name what the columns of times are of."""
     filled = [cell for cell in row if cell is not None]
     texts = [str(cell) for cell in filled if _is_text(cell)]
-    own, kinds = dialogue.answers.columns.values(), dialogue.answers.columns_are or ("gpu", "cnn")
+    own = dialogue.answers.columns.values()
     known = [target for text in texts if (target := "own" if text in own else _target(text))]
-    named = sum(any(dialogue.names.is_name(kind, text) for kind in kinds) for text in texts[:9])
+    named = sum(any(dialogue.names.says(kind, text) for kind in kinds) for text in texts[:9])
     # A row of results has names, too.
     is_header = any(target != IGNORED for target in known) or len(texts) == len(filled)
     return len(known) + named if is_header else 0

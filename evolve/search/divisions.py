@@ -55,11 +55,6 @@ def _hashes(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
     return keys
 
 
-def few_cases(group: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return groups as cases, numbered from 0 without gaps; of many groups, some share one."""
-    return np.unique(group % MOST_CASES, return_inverse=True)[1]
-
-
 def draw_rows(case: NDArray[np.int64], settings: SearchSettings) -> NDArray[np.int64] | None:
     """Return the rows to which the search fits, ascending; None for all.
 

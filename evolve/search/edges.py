@@ -35,15 +35,12 @@ def explodes(expression: Expression, problem: Problem) -> bool:
     spread = (high_target - low_target) or abs(high_target) or 1.0
     with np.errstate(all="ignore"):
         far = np.abs(evaluate(expression, columns)[0] - 0.5 * (low_target + high_target))
-        divisors = [evaluate(divisor, columns)[0] for divisor in _divisors(expression)]
-    has_pole = any(np.any(values < 0.0) and np.any(values > 0.0) for values in divisors)
-    return has_pole or bool(np.any(far > MOST_SPREAD * spread))
-
-
-def _divisors(expression: Expression) -> list[Expression]:
-    """Return the expressions by which a formula divides."""
-    found = (node for node in nodes(expression) if isinstance(node, Apply))
-    return [node.arguments[-1] for node in found if node.operator in ("div", "inv")]
+        for node in nodes(expression):
+            if isinstance(node, Apply) and node.operator in ("div", "inv"):
+                divisors = evaluate(node.arguments[-1], columns)[0]
+                if np.any(divisors < 0.0) and np.any(divisors > 0.0):
+                    return True
+    return bool(np.any(far > MOST_SPREAD * spread))
 
 
 def _points(count: int) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from trainlaw.evolve.grammar import Grammar, make_grammar
 from trainlaw.evolve.machine.arrays import Rows
 from trainlaw.evolve.machine.batch import LEAST_GAIN, Machine
-from trainlaw.evolve.search.divisions import deal_rows, draw_rows, few_cases, merge_equal_rows
+from trainlaw.evolve.search.divisions import MOST_CASES, deal_rows, draw_rows, merge_equal_rows
 from trainlaw.evolve.search.individuals import BEHIND, UNREACHED, Fitness, Forest, Individual, forest_of
 from trainlaw.evolve.search.losses import loss_name, weighted_rows
 from trainlaw.evolve.search.structure import Structure, make_structure
@@ -168,7 +168,8 @@ def make_problem(
         case = deal_rows(y.size, settings.random_seed)
     else:
         weight = weight * np.bincount(group, weights=weight)[group] ** -settings.group_weight_power
-        case = few_cases(group)
+        # Numbered from 0 without gaps.
+        case = np.unique(group % MOST_CASES, return_inverse=True)[1]
     rows_of = partial(weighted_rows, columns, y, weight, case, loss=name, settings=settings)
     drawn = draw_rows(case, settings)
     grammar = make_grammar(features, target, columns, y, settings)

@@ -109,14 +109,14 @@ def make_structure(settings: SearchSettings, grammar: Grammar) -> Structure:
     holes = [name for name in variables(settings.template) if name.startswith(HOLE)]
     if not holes:
         raise InputError("expected a template with a hole, got none: name a variable 'hole'")
-    nodes = nodes_of(settings.template, grammar.target, grammar, _hole)
+    nodes = nodes_of(
+        settings.template,
+        grammar.target,
+        grammar,
+        lambda name, ret: Leaf(HOLE_TOKEN, ret, None, name) if name.startswith(HOLE) else None,
+    )
     if nodes is None:
         raise InputError(
             "expected a template within the search's operators, features and units: add what it needs"
         )
     return Structure(grammar, tuple(nodes), nesting)
-
-
-def _hole(name: str, ret: type) -> Leaf | None:
-    """Return the leaf of a hole: the negative token marks it, and no machine reads it."""
-    return Leaf(HOLE_TOKEN, ret, None, name) if name.startswith(HOLE) else None

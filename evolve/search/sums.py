@@ -165,7 +165,7 @@ class _Pursuit:
             wholes = [to_expression(tree) for _, tree in best]
             if best[0][1].loss < LEAST_LOSS:
                 break
-            kept = [_inner(whole) if around else whole for whole in wholes]
+            kept = [whole.arguments[-1] if around and isinstance(whole, Apply) else whole for whole in wholes]
             rests = [target - _AROUND[around](evaluate(whole, self.columns)[0]) for whole in wholes]
         return found
 
@@ -185,10 +185,6 @@ class _Pursuit:
         different = {f"{tree.loss:.6g}": tree for tree in reversed(fitted)}.values()
         found = [(code_length([tree.loss], to_expression(tree), problem), tree) for tree in different]
         return sorted(found, key=itemgetter(0))[:_KEPT]
-
-
-def _inner(whole: Expression) -> Expression:
-    return whole.arguments[-1] if isinstance(whole, Apply) else whole
 
 
 def _inside(around: str, whole: Expression) -> Expression:

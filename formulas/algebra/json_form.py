@@ -2,11 +2,11 @@
 
 from trainlaw.formulas.algebra.expression import (
     MAX_DEPTH,
-    MAX_NODES,
     Apply,
     Constant,
     Expression,
     Variable,
+    check_size,
     fold,
 )
 from trainlaw.formulas.algebra.operators import operator_named
@@ -39,44 +39,20 @@ def from_json(value: object) -> Expression:
     >>> from_json(["neg", "x"])
     -x
     """
-    # An explicit stack, since a file may nest more deeply than Python can recurse.
-    pending: list[tuple[object, int]] = [(value, 1)]
-    found: list[Constant | Variable | tuple[str, int]] = []
-    while pending:
-        item, level = pending.pop()
-        if level > MAX_DEPTH:
-            raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, got more")
-        if isinstance(item, list):
-            pending.extend((argument, level + 1) for argument in item[1:])
-        found.append(_head(item))
-        if len(found) + len(pending) > MAX_NODES:
-            raise InputError(f"expected a formula of at most {MAX_NODES} nodes, got more")
-    return _assemble(found)
+    return check_size(_read(value, 1))
 
 
-def _head(item: object) -> Constant | Variable | tuple[str, int]:
-    """Return the leaf that `item` is, or its operator and number of arguments."""
+def _read(item: object, level: int) -> Expression:
+    # A file may nest more deeply than Python can recurse.
+    if level > MAX_DEPTH:
+        raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, got more")
     if isinstance(item, list) and item and isinstance(item[0], str):
         operator = operator_named(item[0])
         if len(item) - 1 != operator.arity:
             raise InputError(f"expected {operator.arity} arguments of {operator.name!r}, got {shown(item)}")
-        return operator.name, operator.arity
+        return Apply(operator.name, tuple([_read(argument, level + 1) for argument in item[1:]]))
     if isinstance(item, str) and 0 < len(item) <= MAX_NAME:
         return Variable(item)
     if isinstance(item, int | float):
         return Constant(finite_number(item, "a constant of a formula"))
     raise InputError(f"expected a number, a name or a list [operator, argument, ...], got {shown(item)}")
-
-
-def _assemble(found: list[Constant | Variable | tuple[str, int]]) -> Expression:
-    """Return the tree whose nodes are `found`: root first, the last argument before the first."""
-    built: list[Expression] = []
-    for node in reversed(found):
-        if isinstance(node, tuple):
-            name, arity = node
-            arguments = tuple(built[-arity:])
-            del built[-arity:]
-            built.append(Apply(name, arguments))
-        else:
-            built.append(node)
-    return built[0]

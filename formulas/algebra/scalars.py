@@ -4,10 +4,11 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.formulas.algebra.expression import Apply, Constant, Expression, Variable, fold
+from trainlaw.formulas.algebra.expression import Apply, Constant, Expression, depth, fold
 from trainlaw.formulas.algebra.operators import OPERATORS
 
 #: Takes the values of variables by name; raises ArithmeticError or ValueError where one cannot be computed.
@@ -41,10 +42,9 @@ def scalar_function(expression: Expression) -> Scalar | None:
     >>> half({"x": 3.0, "y": 5.0}), half({"x": 3.0, "y": -1.0})
     (0.5, nan)
     """
-    root = fold(expression, _constant, _variable, _applied)
-    if root.depth > _MOST_DEPTH:
+    if depth(expression) > _MOST_DEPTH:
         return None
-    compute = root.compute
+    compute = fold(expression, _constant, lambda node: _Part(itemgetter(node.name)), _applied).compute
 
     def value(values: Mapping[str, float]) -> float:
         try:
@@ -57,24 +57,18 @@ def scalar_function(expression: Expression) -> Scalar | None:
 
 
 class _Part(NamedTuple):
-    """A node as a function, the depth of its tree, and its value where that is a finite constant."""
+    """A node as a function, and its value where that is a finite constant."""
 
     compute: Scalar
-    depth: int
     number: float | None = None
 
 
 def _constant(node: Constant) -> _Part:
     value = float(node.value)
-    return _Part(lambda values: value, 1, value if math.isfinite(value) else None)
-
-
-def _variable(node: Variable) -> _Part:
-    return _Part(operator.itemgetter(node.name), 1)
+    return _Part(lambda values: value, value if math.isfinite(value) else None)
 
 
 def _applied(node: Apply, arguments: tuple[_Part, ...]) -> _Part:
-    depth = 1 + max(part.depth for part in arguments)
     function = _EXACT.get(node.operator) or _of_numpy(node.operator)
     telling = _TELLING.get(node.operator, ())
     first, *others = (
@@ -82,15 +76,15 @@ def _applied(node: Apply, arguments: tuple[_Part, ...]) -> _Part:
         for place, part in enumerate(arguments)
     )
     if not others:
-        return _Part(lambda values: function(first(values)), depth)
+        return _Part(lambda values: function(first(values)))
     (second,) = others
     left, right = (part.number for part in arguments)
     # Constants are filled in, since a call takes as long as the operation.
     if left is not None:
-        return _Part(lambda values: function(left, second(values)), depth)
+        return _Part(lambda values: function(left, second(values)))
     if right is not None:
-        return _Part(lambda values: function(first(values), right), depth)
-    return _Part(lambda values: function(first(values), second(values)), depth)
+        return _Part(lambda values: function(first(values), right))
+    return _Part(lambda values: function(first(values), second(values)))
 
 
 def _finite(part: Scalar) -> Scalar:

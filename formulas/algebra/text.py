@@ -3,10 +3,10 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from trainlaw.formulas.algebra.expression import (
+    MAX_DEPTH,
     MAX_NODES,
     Apply,
     Constant,
@@ -15,7 +15,7 @@ from trainlaw.formulas.algebra.expression import (
     check_size,
     fold,
 )
-from trainlaw.formulas.algebra.operators import OPERATORS, operator_named
+from trainlaw.formulas.algebra.operators import operator_named
 from trainlaw.formulas.errors import InputError, UnknownNameError, shown
 
 # 10,000 nodes with long names; longer text is refused before it is split into tokens.
@@ -149,30 +149,23 @@ def parse_text(text: str) -> Expression:
 
 
 class _Token(NamedTuple):
+    """A number, a name, a quoted name or the end; of a symbol the kind is the symbol."""
+
     kind: str
     text: str
     start: int
 
 
-@dataclass(slots=True)
-class _Pending:
-    """An operator, parenthesis or call that waits for its right-hand side; `count` arguments are complete."""
-
-    kind: str
-    name: str
-    strength: int
-    count: int = 0
-    start: int = 0
-
-
 class _Parser:
-    """Operator-precedence parser with an explicit stack (Dijkstra's shunting yard): no recursion."""
+    """Precedence climbing: Richards, Whitby-Strevens, "BCPL: the language and its compiler", 1980."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = list(self.tokenize())
-        self.values: list[Expression] = []
-        self.pending: list[_Pending] = []
+        self.place = self.level = 0
+        # A node takes at most four tokens: a name, parentheses and a comma.
+        if len(self.tokens) > 4 * MAX_NODES:
+            raise InputError(f"expected a formula of at most {MAX_NODES} nodes, got more")
 
     def fault(self, expected: str, token: _Token) -> InputError:
         """Return the error that `token` stands where something else was expected."""
@@ -182,117 +175,94 @@ class _Parser:
         )
 
     def tokenize(self) -> Iterator[_Token]:
-        """Yield the tokens, then one of kind "end"."""
+        """Yield the tokens, and some of kind "end" so that there always is a next one."""
         position, length = 0, len(self.text.rstrip())
         while position < length:
             match = _TOKEN.match(self.text, position)
             if match is None or match.lastgroup is None:
                 raise self.fault("a formula", _Token("other", self.text[position:].split()[0], position))
-            yield _Token(match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup))
+            kind, found = match.lastgroup, match[match.lastgroup]
+            yield _Token(found if kind == "symbol" else kind, found, match.start(kind))
             position = match.end()
-        yield _Token("end", "", length)
+        yield from [_Token("end", "", length)] * 3
 
     def parse(self) -> Expression:
         """Return the whole expression."""
-        position, expects_value = 0, True
-        while position < len(self.tokens):
-            read = self.read_value if expects_value else self.read_after_value
-            position, expects_value = read(position)
-            if len(self.values) + len(self.pending) > 2 * MAX_NODES:
-                raise InputError(f"expected a formula of at most {MAX_NODES} nodes, got more")
-        return self.values[0]
+        whole = self.read(1)
+        if self.tokens[self.place].kind != "end":
+            raise self.fault("an operator or the end", self.tokens[self.place])
+        return whole
 
-    def read_value(self, position: int) -> tuple[int, bool]:
-        """Read where a value must begin; return the next position and whether a value must begin there."""
-        token = self.tokens[position]
-        following = self.tokens[position + 1] if position + 1 < len(self.tokens) else token
-        if token.text == "-" and token.kind == "symbol":
-            return self.read_minus(position, following)
-        if token.text == "(" and token.kind == "symbol":
-            self.pending.append(_Pending("group", "(", 0, start=token.start))
-            return position + 1, True
-        if token.kind == "number":
-            self.values.append(self.number(token))
-        elif token.kind == "name" and following.text == "(" and following.kind == "symbol":
-            self.pending.append(_Pending("call", self.operator(token), 0, start=token.start))
-            return position + 2, True
-        elif token.kind in ("name", "quoted"):
-            name = token.text.replace("``", "`") if token.kind == "quoted" else token.text
-            self.values.append(Variable(name))
+    def read(self, strength: int) -> Expression:
+        """Read a value, and all after it that operators bind at least as strongly as `strength`."""
+        self.level += 1
+        # An operand in parentheses takes two levels, as a call does.
+        if self.level > 2 * MAX_DEPTH:
+            raise InputError(f"expected at most {MAX_DEPTH} nested levels in a formula, got more")
+        token, following, after = self.tokens[self.place : self.place + 3]
+        is_number = following.kind == "number" and INFIX.get(after.kind) != "pow"
+        left: Expression
+        if token.kind == "-" and not is_number:
+            self.place += 1
+            left = Apply("neg", (self.read(STRENGTHS["neg"]),))
+        elif token.kind == "(":
+            self.place += 1
+            left = self.read(1)
+            self.close(token)
         else:
-            raise self.fault("a number, a name or '('", token)
-        return position + 1, False
-
-    def operator(self, token: _Token) -> str:
-        """Return the name of the operator that is called."""
-        try:
-            return operator_named(token.text).name
-        except UnknownNameError as error:
-            place = f"at character {token.start + 1} of {shown(self.text)}"
-            raise UnknownNameError(f"{error} ({place})") from None
-
-    def read_minus(self, position: int, following: _Token) -> tuple[int, bool]:
-        """Read a minus sign: part of a number unless that number is the base of a power."""
-        after = self.tokens[min(position + 2, len(self.tokens) - 1)]
-        if following.kind == "number" and INFIX.get(after.text) != "pow":
-            self.values.append(Constant(-self.number(following).value))
-            return position + 2, False
-        self.pending.append(_Pending("prefix", "neg", STRENGTHS["neg"]))
-        return position + 1, True
-
-    def read_after_value(self, position: int) -> tuple[int, bool]:
-        """Read the token after a value: an infix operator, a comma, a ')' or the end."""
-        token = self.tokens[position]
-        if token.kind == "symbol" and token.text in INFIX:
-            name = INFIX[token.text]
+            left = self.call() if (token.kind, following.kind) == ("name", "(") else self.leaf()
+        while (name := self.infix()) and STRENGTHS[name] >= strength:
+            self.place += 1
             # A power groups to the right: 2^3^4 is 2^(3^4).
-            self.reduce(STRENGTHS[name] + (name == "pow"))
-            self.pending.append(_Pending("infix", name, STRENGTHS[name]))
-            return position + 1, True
-        if token.text not in (",", ")") and token.kind != "end":
+            left = Apply(name, (left, self.read(STRENGTHS[name] + (name != "pow"))))
+        self.level -= 1
+        return left
+
+    def leaf(self) -> Constant | Variable:
+        """Read a name, or a number with its minus sign."""
+        sign = -1.0 if self.tokens[self.place].kind == "-" else 1.0
+        token = self.tokens[self.place + (sign < 0)]
+        self.place += 1 + (sign < 0)
+        if token.kind == "number" and math.isfinite(float(token.text)):
+            return Constant(sign * float(token.text))
+        if token.kind in ("name", "quoted"):
+            return Variable(token.text if token.kind == "name" else token.text.replace("``", "`"))
+        expected = "a finite number" if token.kind == "number" else "a number, a name or '('"
+        raise self.fault(expected, token)
+
+    def infix(self) -> str:
+        """Return the operator that stands here between two values; "" where no further value follows."""
+        token = self.tokens[self.place]
+        if token.kind not in (*INFIX, ",", ")", "end"):
             raise self.fault("an operator or ')'", token)
-        self.reduce(1)
-        return self.close(token, position)
+        return INFIX.get(token.kind, "")
 
-    def close(self, token: _Token, position: int) -> tuple[int, bool]:
-        """Read a comma, a ')' or the end after all operators before it were applied."""
-        opened = self.pending[-1] if self.pending else None
+    def call(self) -> Apply:
+        """Read an operator with its arguments in parentheses."""
+        name = self.tokens[self.place]
+        self.level += 1
+        try:
+            operator = operator_named(name.text)
+        except UnknownNameError as error:
+            place = f"at character {name.start + 1} of {shown(self.text)}"
+            raise UnknownNameError(f"{error} ({place})") from None
+        self.place += 2
+        arguments = [self.read(1)]
+        while self.tokens[self.place].kind == ",":
+            self.place += 1
+            arguments.append(self.read(1))
+        end, arity, count = self.tokens[self.place], operator.arity, len(arguments)
+        self.close(name)
+        if count != arity:
+            raise self.fault(f"{arity} argument{'s' * (arity > 1)} of {operator.name}, not {count}", end)
+        self.level -= 1
+        return Apply(operator.name, tuple(arguments))
+
+    def close(self, opened: _Token) -> None:
+        """Read the parenthesis that closes what began with a token."""
+        token = self.tokens[self.place]
         if token.kind == "end":
-            if opened:
-                raise self.fault(f"')' for the '(' at character {opened.start + 1}", token)
-            return position + 1, False
-        if opened is None or (token.text == "," and opened.kind != "call"):
+            raise self.fault(f"')' for the '(' at character {opened.start + 1}", token)
+        if token.kind != ")":
             raise self.fault("an operator or the end", token)
-        opened.count += 1
-        if token.text == ",":
-            return position + 1, True
-        self.pending.pop()
-        if opened.kind == "call":
-            self.apply_call(opened, token)
-        return position + 1, False
-
-    def apply_call(self, call: _Pending, token: _Token) -> None:
-        """Replace the arguments of a call by its node."""
-        arity = OPERATORS[call.name].arity
-        if call.count != arity:
-            raise self.fault(f"{arity} argument{'s' * (arity > 1)} of {call.name}, not {call.count}", token)
-        self.apply(call.name, arity)
-
-    def apply(self, name: str, arity: int) -> None:
-        """Replace the last `arity` values by the node of the operator `name`."""
-        arguments = tuple(self.values[-arity:])
-        del self.values[-arity:]
-        self.values.append(Apply(name, arguments))
-
-    def reduce(self, strength: int) -> None:
-        """Apply the waiting operators that bind at least as strongly as `strength`."""
-        while self.pending and self.pending[-1].strength >= strength:
-            name = self.pending.pop().name
-            self.apply(name, OPERATORS[name].arity)
-
-    def number(self, token: _Token) -> Constant:
-        """Return the constant that a number writes."""
-        value = float(token.text)
-        if not math.isfinite(value):
-            raise self.fault("a finite number", token)
-        return Constant(value)
+        self.place += 1

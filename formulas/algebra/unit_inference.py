@@ -5,13 +5,12 @@ ones; sums, functions and the target give equations, which are solved by elimina
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from trainlaw.formulas.algebra.expression import Apply, Constant, Expression, fold, variables
 from trainlaw.formulas.algebra.operators import OPERATORS
 from trainlaw.formulas.algebra.text import to_text
-from trainlaw.formulas.algebra.units import DIMENSIONLESS, Unit
+from trainlaw.formulas.algebra.units import BASES, Unit
 from trainlaw.formulas.errors import UnitError, check_name
 
 
@@ -61,28 +60,24 @@ def constant_units(
     's/FLOP'
     """
     system, root = _solve(expression, units)
-    system.require(root, _Power(target), expression)
-    return tuple(system.known(_Power(DIMENSIONLESS, {index: Fraction(1)})) for index in range(system.count))
+    system.require(root, _of_unit(target), expression)
+    return tuple(system.known({number: Fraction(1)}) for number in range(system.count))
 
 
-@dataclass(frozen=True, slots=True)
-class _Power:
-    """A known unit times the units of constants, by their index, to rational powers."""
-
-    unit: Unit
-    unknown: Mapping[int, Fraction] = field(default_factory=dict)
-
-    def times(self, other: "_Power", exponent: Fraction) -> "_Power":
-        """Return this times `other` to `exponent`."""
-        unknown = dict(self.unknown)
-        for index, power in other.unknown.items():
-            unknown[index] = unknown.get(index, Fraction(0)) + power * exponent
-        return _Power(
-            self.unit * other.unit**exponent, {index: power for index, power in unknown.items() if power}
-        )
+# Exponents of a unit by base, and of the units of constants by their number.
+_Power = dict[str | int, Fraction]
 
 
-NO_UNIT = _Power(DIMENSIONLESS)
+def _times(one: _Power, other: _Power, exponent: Fraction) -> _Power:
+    """Return `one` times `other` to `exponent`."""
+    found = dict(one)
+    for key, power in other.items():
+        found[key] = found.get(key, Fraction(0)) + power * exponent
+    return {key: power for key, power in found.items() if power}
+
+
+def _of_unit(unit: Unit) -> _Power:
+    return {base: power for base, power in zip(BASES, unit.exponents, strict=True) if power}
 
 
 class _System:
@@ -90,39 +85,39 @@ class _System:
 
     def __init__(self) -> None:
         self.count = 0
-        self.solved: dict[int, _Power] = {}
+        self.solved: dict[str | int, _Power] = {}
 
     def new_constant(self) -> _Power:
         """Return the unit of one more constant, unknown as yet."""
         self.count += 1
-        return _Power(DIMENSIONLESS, {self.count - 1: Fraction(1)})
+        return {self.count - 1: Fraction(1)}
 
     def reduced(self, power: _Power) -> _Power:
         """Return `power` with the solved constants replaced."""
-        result = _Power(power.unit)
-        for index, exponent in power.unknown.items():
-            known = self.solved.get(index)
-            part = _Power(DIMENSIONLESS, {index: Fraction(1)}) if known is None else self.reduced(known)
-            result = result.times(part, exponent)
+        result: _Power = {}
+        for key, exponent in power.items():
+            known = self.solved.get(key)
+            result = _times(result, {key: Fraction(1)} if known is None else self.reduced(known), exponent)
         return result
 
     def known(self, power: _Power) -> Unit | None:
         """Return the unit that `power` comes to, or None where unknown units are left."""
         reduced = self.reduced(power)
-        return None if reduced.unknown else reduced.unit
+        is_known = reduced.keys() <= {*BASES}
+        return Unit(tuple(reduced.get(base, Fraction(0)) for base in BASES)) if is_known else None
 
     def require(self, one: _Power, other: _Power, place: Expression) -> None:
         """Add the equation one = other; raises UnitError, naming `place`, where it cannot hold."""
-        difference = self.reduced(one.times(other, Fraction(-1)))
-        if difference.unknown:
+        difference = self.reduced(_times(one, other, Fraction(-1)))
+        unknown = [key for key in difference if isinstance(key, int)]
+        if unknown:
             # Any unknown would do; the newest one is rarely part of earlier equations.
-            index = max(difference.unknown)
-            exponent = difference.unknown[index]
-            rest = difference.times(_Power(DIMENSIONLESS, {index: exponent}), Fraction(-1))
-            self.solved[index] = NO_UNIT.times(rest, -1 / exponent)
-        elif not difference.unit.is_dimensionless:
+            exponent = difference.pop(max(unknown))
+            self.solved[max(unknown)] = _times({}, difference, -1 / exponent)
+        elif difference:
             found, wanted = self.known(one), self.known(other)
-            detail = f"{found} and {wanted}" if found and wanted else f"they differ by {difference.unit}"
+            differ = f"they differ by {self.known(difference)}"
+            detail = f"{found} and {wanted}" if found and wanted else differ
             raise UnitError(f"expected units that agree in '{to_text(place, digits=4)}', got {detail}")
 
 
@@ -133,7 +128,7 @@ def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, 
     root = fold(
         expression,
         lambda node: system.new_constant(),
-        lambda node: _Power(units[node.name]),
+        lambda node: _of_unit(units[node.name]),
         lambda node, powers: _result(system, node, powers),
     )
     return system, root
@@ -142,9 +137,9 @@ def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, 
 def _result(system: _System, node: Apply, powers: tuple[_Power, ...]) -> _Power:
     rule = OPERATORS[node.operator].unit_rule
     if rule.kind == "product":
-        result = NO_UNIT
+        result: _Power = {}
         for power, exponent in zip(powers, rule.exponents, strict=True):
-            result = result.times(power, exponent)
+            result = _times(result, power, exponent)
         return result
     if rule.kind == "power":
         return _power_result(system, node, *powers)
@@ -154,18 +149,18 @@ def _result(system: _System, node: Apply, powers: tuple[_Power, ...]) -> _Power:
         return powers[0]
     if rule.kind == "dimensionless":
         for power in powers:
-            system.require(power, NO_UNIT, node)
-    return NO_UNIT
+            system.require(power, {}, node)
+    return {}
 
 
 def _power_result(system: _System, node: Apply, base: _Power, exponent: _Power) -> _Power:
     """Return the unit of base^exponent: any base to a constant, else a base without unit."""
-    system.require(exponent, NO_UNIT, node)
+    system.require(exponent, {}, node)
     number = node.arguments[1]
     if isinstance(number, Constant):
-        return NO_UNIT.times(base, exact_fraction(number.value))
-    system.require(base, NO_UNIT, node)
-    return NO_UNIT
+        return _times({}, base, exact_fraction(number.value))
+    system.require(base, {}, node)
+    return {}
 
 
 def exact_fraction(value: float) -> Fraction:

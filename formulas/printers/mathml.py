@@ -15,8 +15,8 @@ def _call(name: str, arguments: str = "{a}") -> str:
     return f"<mrow><mi>{name}</mi><mo>(</mo>{arguments}<mo>)</mo></mrow>"
 
 
-def mathml_language(digits: int | None) -> Language:
-    """Return how MathML writes formulas, with constants of `digits` significant digits (None: exact)."""
+def _mathml() -> Language:
+    """Return how MathML writes formulas."""
     both = "{a}<mo>,</mo>{b}"
     base = "<mrow>{a:atom}</mrow>"
     return Language(
@@ -43,13 +43,13 @@ def mathml_language(digits: int | None) -> Language:
             "neg": "<mo>&#8722;</mo>",
         },
         parentheses=("<mrow><mo>(</mo>", "<mo>)</mo></mrow>"),
-        number=lambda value: _number(value, digits),
+        number=_number,
     )
 
 
-def _number(value: float, digits: int | None) -> Piece:
-    """Return a number, its sign and its power of ten written out."""
-    mantissa, _, exponent = number_text(abs(value), digits).partition("e")
+def _number(value: float) -> Piece:
+    """Return a number of three significant digits, its sign and its power of ten written out."""
+    mantissa, _, exponent = number_text(abs(value), 3).partition("e")
     text = f"<mn>{mantissa}</mn>"
     if exponent:
         power = f"<msup><mn>10</mn><mn>{int(exponent)}</mn></msup>".replace("<mn>-", "<mn>&#8722;")
@@ -72,16 +72,16 @@ def mathml_symbol(symbol: str) -> str:
     return f"<mi>{escape(''.join(c for c in letter(symbol) if c.isprintable()))}</mi>"
 
 
-def mathml_expression(expression: Expression, symbols: Mapping[str, str], digits: int | None = 3) -> str:
-    """Return the expression as one element of MathML.
+def mathml_expression(expression: Expression, symbols: Mapping[str, str]) -> str:
+    """Return the expression as one element of MathML, constants with three significant digits.
 
-    symbols : the MathML of each variable. digits : significant digits of the constants (None: exact).
+    symbols : the MathML of each variable.
 
     >>> from trainlaw.formulas.algebra.text import parse_text
     >>> mathml_expression(parse_text("2 * x"), {"x": "<mi>x</mi>"})
     '<mrow><mn>2</mn><mo>&#183;</mo><mi>x</mi></mrow>'
     """
-    language = mathml_language(digits)
+    language = _mathml()
     return f"<mrow>{language.write(language.known(expression), symbols)}</mrow>"
 
 

@@ -7,7 +7,10 @@ formula is not valid. Those of Python, R and Julia need no package.
 
 import json
 import keyword
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
+from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.functions import FunctionForm
 from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.naming import unicode_literal
@@ -265,3 +268,14 @@ print_julia = FunctionForm(
         "        fault isa DomainError ? NaN : rethrow()\n    end\nend\n"
     ),
 ).write
+
+#: Functions of features, without tables of GPUs and CNNs, by suffix.
+FUNCTIONS: Mapping[str, Callable[[Formula], str]] = MappingProxyType(
+    {
+        ".py": print_python_function,
+        ".js": print_javascript,
+        ".c": print_c_function,
+        ".R": print_r,
+        ".jl": print_julia,
+    }
+)

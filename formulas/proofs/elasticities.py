@@ -49,13 +49,11 @@ _MOST_TEXT = 160  # characters of a term that is to blame: two lines of a termin
 class Proof:
     """Outcome of a proof; a claim that is not proved may hold all the same.
 
-    proved : whether the claim holds everywhere in the box. elasticity : bounds of that of the whole
-    expression over the box, where they were computed. blame : the terms whose elasticities leave the claim
-    open, with the bounds of these.
+    proved : whether the claim holds everywhere in the box. blame : the terms whose elasticities leave the
+    claim open, with the bounds of these.
     """
 
     proved: bool
-    elasticity: Bounds = ANY[:2]
     blame: tuple[str, ...] = ()
 
 
@@ -135,20 +133,16 @@ class Elasticities:
         """
         motion = {together: 1.0} if isinstance(together, str) else together
         moves = self._moves(motion)
-        bounds = moves[-1].elasticity[:2]
         negative = [name for name in motion if self._box.get(name, ZERO[:2])[0] < 0]
         if negative:
-            return Proof(False, bounds, (f"{negative[0]} may be negative",))
+            return Proof(False, (f"{negative[0]} may be negative",))
         if self.valid and _goes(moves[-1], direction):
-            return Proof(True, bounds)
+            return Proof(True)
         blamed = self._blamed(moves, direction)
-        for low, high in self._split(blamed):
-            at_zero = low.monotone(motion, direction)
-            at_one = high.monotone(motion, direction) if at_zero.proved else at_zero
-            if at_one.proved:
-                ends = at_zero.elasticity, at_one.elasticity
-                return Proof(True, (min(low for low, _ in ends), max(high for _, high in ends)))
-        return Proof(False, bounds, self._words(blamed, moves))
+        for cases in self._split(blamed):
+            if all(case.monotone(motion, direction).proved for case in cases):
+                return Proof(True)
+        return Proof(False, self._words(blamed, moves))
 
     def _split(self, places: Collection[int]) -> list[tuple["Elasticities", "Elasticities"]]:
         """Return the cases 0 and 1 of the first flag that occurs at these places; empty without one."""

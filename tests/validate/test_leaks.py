@@ -7,7 +7,7 @@ import pytest
 from trainlaw.datasets import load
 from trainlaw.validate import Split, grouped_k_fold, run_study
 from trainlaw.validate.baselines import baselines_for
-from trainlaw.validate.baselines.null_models import MedianTime
+from trainlaw.validate.baselines.null_models import median_time
 from trainlaw.validate.splits import leave_pairs_out, splits_by_name
 
 from .blind import assert_blind
@@ -65,7 +65,7 @@ def better_than_the_median(runs, scheme, baselines, salts):
     errors = {name: 0.0 for name in ("median", *baselines)}
     for salt in salts:
         seconds = secret_times(keys, salt)
-        result = run_study(runs.X, seconds, runs.labels, splits, {"median": MedianTime, **baselines})
+        result = run_study(runs.X, seconds, runs.labels, splits, {"median": median_time, **baselines})
         for name in errors:
             errors[name] += mean_log_error(result, name)
     return {name: error for name, error in errors.items() if error < 0.7 * errors["median"]}
@@ -76,7 +76,7 @@ def test_the_hash_is_learnt_where_rows_are_split_at_random(few_runs):
     keys = few_runs.labels["gpu_group"].to_numpy(dtype=str)
     rows = np.random.default_rng(0).permutation(len(keys))
     leaky = Split("rows", rows[40:], rows[:40], ())
-    factories = {"median": MedianTime, "gradient_boosting": BASELINES["gradient_boosting"]}
+    factories = {"median": median_time, "gradient_boosting": BASELINES["gradient_boosting"]}
     # As many hashes as in the test above: the error of one depends on few labels.
     results = [
         run_study(few_runs.X, secret_times(keys, salt), few_runs.labels, [leaky], factories)

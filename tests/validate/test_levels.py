@@ -12,7 +12,7 @@ from trainlaw.validate.levels import (
     at_rates,
     calibrated_predictions,
     calibration_levels,
-    known_gpu_levels,
+    known_levels,
 )
 from trainlaw.validate.measured_rates import MeasuredRates
 
@@ -95,7 +95,7 @@ def study_of_cnns(study):
 
 def test_runs_of_other_architectures_on_the_same_gpu_lower_the_error(study, study_of_cnns):
     result, (_, runs, slower) = study_of_cnns, study
-    sheet, known = known_gpu_levels(result, "cf9", runs.X)
+    sheet, known = known_levels(result, "cf9", runs.X, "cnn_base", ())
     assert known.n_groups == sheet.n_groups == len(slower)
     assert known.sheet_percent == sheet.macro_mape_percent
     assert known.macro_mape_percent < 0.5 * sheet.macro_mape_percent

@@ -3,11 +3,11 @@ from functools import partial
 import numpy as np
 import pytest
 from trainlaw.formulas import InputError
-from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledForm
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.platforms import cross_platform
 
-NULL = {"null": partial(ScaledColumn, "compute_s")}
+NULL = {"null": partial(ScaledForm, "compute_s")}
 
 
 def test_platforms_that_differ_by_a_factor(toy):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from trainlaw.formulas import UnknownNameError
 from trainlaw.validate import leave_one_group_out, run_study
-from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledForm
 from trainlaw.validate.metrics import METRICS
 
-RIGHT, WRONG = (partial(ScaledColumn, name) for name in ("compute_s", "macs"))
+RIGHT, WRONG = (partial(ScaledForm, name) for name in ("compute_s", "macs"))
 
 
 @pytest.fixture

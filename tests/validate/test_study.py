@@ -8,7 +8,7 @@ import pytest
 from trainlaw.formulas import InputError, MissingDependencyError
 from trainlaw.validate import leave_one_group_out, run_study
 from trainlaw.validate.baselines.forms import cf9
-from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledForm
 from trainlaw.validate.guard import fold_secrets
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.splits import splits_by_name
@@ -46,7 +46,7 @@ def gpu_splits(toy):
     return leave_one_group_out(toy.labels["gpu_group"])
 
 
-model = partial(ScaledColumn, "compute_s")
+model = partial(ScaledForm, "compute_s")
 
 
 def run(toy, splits, estimators=None, **options):
@@ -103,7 +103,7 @@ def test_each_row_is_predicted_by_the_fit_that_has_not_seen_it(toy, gpu_splits):
 
 
 def test_two_workers_give_the_same_result_as_one(few_runs):
-    estimators = {"null": partial(ScaledColumn, "activation_memory_s"), "cf9": cf9}
+    estimators = {"null": partial(ScaledForm, "activation_memory_s"), "cf9": cf9}
     splits = splits_by_name("gpu-5-fold", few_runs.labels)
     results = [
         run_study(few_runs.X, few_runs.seconds, few_runs.labels, splits, estimators, workers=workers)
@@ -115,7 +115,7 @@ def test_two_workers_give_the_same_result_as_one(few_runs):
 
 def test_a_factory_that_cannot_travel_is_refused_at_once(toy, gpu_splits):
     with pytest.raises(InputError, match="cannot be sent to a worker"):
-        run(toy, gpu_splits, {"model": lambda: ScaledColumn("compute_s")}, workers=2)
+        run(toy, gpu_splits, {"model": lambda: ScaledForm("compute_s")}, workers=2)
 
 
 def test_progress_counts_up_and_time_left_runs_out(toy, gpu_splits):
@@ -230,7 +230,7 @@ def test_the_outcome_names_the_fit_and_keeps_its_formula(few_runs):
 
 
 def test_an_estimator_without_a_formula_or_interruption(toy):
-    outcome = outcome_of(toy, lambda: ScaledColumn("compute_s"))
+    outcome = outcome_of(toy, lambda: ScaledForm("compute_s"))
     assert outcome.formula is None
     assert outcome.interrupted is False
 

@@ -157,7 +157,7 @@ def pairs() -> Iterator[PairTable]:
 
 def held_out_predictions(table: PairTable) -> StudyResult:
     """Return the predictions for each architecture of one pair by estimators that did not see it."""
-    profile = table.profile().assign(**{ANCHOR_TIME: table.frame[ANCHOR_TIME].to_numpy(dtype=float)})
+    profile = table.frame[[*table.operations, ANCHOR_TIME]].astype({ANCHOR_TIME: float})
     X = pd.concat(
         [profile, table.features([name for name in PAIR_FORMULA_FEATURES if name not in profile])], axis=1
     )

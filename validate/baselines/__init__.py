@@ -21,8 +21,8 @@ from trainlaw.validate.baselines.forms import (
     roofline,
 )
 from trainlaw.validate.baselines.learned import GradientBoosting, boosting_on_perfect_scaling
-from trainlaw.validate.baselines.null_models import MedianTime, anchor_peak_ratio, null_compute
-from trainlaw.validate.baselines.sparse import NonnegativePath, NonnegativePathBySize
+from trainlaw.validate.baselines.null_models import anchor_peak_ratio, median_time, null_compute
+from trainlaw.validate.baselines.sparse import NonnegativePath
 from trainlaw.validate.estimators import EstimatorFactory
 
 
@@ -33,8 +33,7 @@ class Baseline:
     name : unique key, as in `trainlaw study --against`. title : name shown to the user. scope : of the
     formulas to compare with, a key of `trainlaw.formulas.scopes.SCOPES`; "" for all. make : returns a
     new, unfitted estimator; can be pickled. requires : what it needs beyond the rows of its scope: "" for
-    nothing, "engine" for a third-party engine (`trainlaw[peers]`). is_null : whether it knows next to
-    nothing: what learns anything has to beat it.
+    nothing, "engine" for a third-party engine (`trainlaw[peers]`).
     """
 
     name: str
@@ -42,18 +41,17 @@ class Baseline:
     scope: str
     make: EstimatorFactory
     requires: str = ""
-    is_null: bool = False
 
 
 #: From the simplest to the most elaborate, by scope.
 TABLE: tuple[Baseline, ...] = (
-    Baseline("null_compute", "null: FLOPs / peak", RUN, null_compute, is_null=True),
+    Baseline("null_compute", "null: FLOPs / peak", RUN, null_compute),
     Baseline("roofline", "roofline", RUN, roofline),
     Baseline("cf9", "hand-derived, 9 terms", RUN, cf9),
     Baseline("nnls_path", "sparse non-negative sum of times", RUN, NonnegativePath),
     Baseline("gplearn", "gplearn", RUN, Gplearn, "engine"),
     Baseline("pyoperon", "pyoperon", RUN, Pyoperon, "engine"),
-    Baseline("perfect_scaling", "null: perfect scaling", MULTI_GPU, perfect_scaling, is_null=True),
+    Baseline("perfect_scaling", "null: perfect scaling", MULTI_GPU, perfect_scaling),
     Baseline("ring_scaling", "ring all-reduce", MULTI_GPU, ring_scaling),
     Baseline("mg13", "hand-derived, 13 constants", MULTI_GPU, mg13),
     Baseline(
@@ -62,13 +60,11 @@ TABLE: tuple[Baseline, ...] = (
         MULTI_GPU,
         boosting_on_perfect_scaling,
     ),
-    Baseline(
-        "anchor_peak_ratio", "null: anchor's time x peak ratio", GPU_PAIR, anchor_peak_ratio, is_null=True
-    ),
+    Baseline("anchor_peak_ratio", "null: anchor's time x peak ratio", GPU_PAIR, anchor_peak_ratio),
     Baseline("layer_roofline", "roofline of a layer", MEASURED_LAYER, layer_roofline),
     Baseline("layer_matrix_product", "hand-derived matrix product", MEASURED_LAYER, layer_matrix_product),
     Baseline("gradient_boosting", "gradient boosting", "", GradientBoosting),
-    Baseline("constant", "constant: the median time", "", MedianTime, is_null=True),
+    Baseline("constant", "constant: the median time", "", median_time),
 )
 
 NO_SEARCH, RANDOM_SEARCH = "no_search", "random_search"
@@ -127,20 +123,3 @@ def title_of(estimator: str) -> str:
     """
     titles = {**CONTROLS, **_OF_PAIRS, **{row.name: row.title for row in TABLE}}
     return titles.get(estimator, estimator)
-
-
-__all__ = [
-    "CONTROLS",
-    "LASSO",
-    "NO_SEARCH",
-    "PRUNED_LAW",
-    "RANDOM_SEARCH",
-    "STEPWISE",
-    "TABLE",
-    "Baseline",
-    "NonnegativePathBySize",
-    "baseline",
-    "baselines_for",
-    "named_baselines",
-    "title_of",
-]

@@ -6,7 +6,7 @@ a budget of a few seconds per fold.
 
 import time
 import warnings
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -27,25 +27,50 @@ def _table(X: pd.DataFrame, engine: str) -> np.ndarray:
     table = columns(X, _FEATURES, engine)
     # Engines without units search best among values of order one.
     scales = [1e3 if name.endswith("_s") else 1.0 for name in _FEATURES]
-    return table * scales
+    # In C order, as Operon's evaluator requires; otherwise it copies at each call.
+    return np.ascontiguousarray(table * scales)
 
 
-class Gplearn:
-    """gplearn on ln(seconds): 1,000 programs, 20 generations, add, sub, mul, div, sqrt, log, max, min.
+class _Engine:
+    """An engine on ln(seconds); its predictions are at most e^3 beyond the training times.
 
-    Stephens, gplearn 0.4, https://gplearn.readthedocs.io.
-    random_seed : of the search. limit_seconds : time limit instead of the 20 generations.
+    random_seed : of the search. limit_seconds : time limit instead of the usual budget.
     """
+
+    module = ""
 
     def __init__(self, random_seed: int = 0, limit_seconds: float | None = None) -> None:
         """Store the settings; MissingDependencyError without the package (`trainlaw[peers]`)."""
         self.random_seed = random_seed
         self.limit_seconds = limit_seconds
-        self._genetic = optional_package("gplearn.genetic", "peers")
+        self._package = optional_package(self.module, "peers")
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
         """Fit to seconds `y`, shape (n_runs,); `groups` are not used."""
-        search = self._genetic.SymbolicRegressor(
+        logs = np.log(y)
+        self.model_ = self._searched(_table(X, self.module), logs)
+        self.range_ = (float(logs.min()) - 3.0, float(logs.max()) + 3.0)
+        return self
+
+    def predict(self, X: pd.DataFrame) -> np.ndarray:
+        """Return seconds, shape (n_runs,)."""
+        logs = np.asarray(self.model_.predict(_table(X, self.module)), dtype=float)
+        return np.asarray(np.exp(np.clip(logs.reshape(len(X)), *self.range_)))
+
+    def _searched(self, table: np.ndarray, logs: np.ndarray) -> Any:
+        raise NotImplementedError
+
+
+class Gplearn(_Engine):
+    """gplearn: 1,000 programs, 20 generations, add, sub, mul, div, sqrt, log, max, min.
+
+    Stephens, gplearn 0.4, https://gplearn.readthedocs.io.
+    """
+
+    module = "gplearn.genetic"
+
+    def _searched(self, table: np.ndarray, logs: np.ndarray) -> Any:
+        search = self._package.SymbolicRegressor(
             population_size=1000,
             generations=20 if self.limit_seconds is None else 1,
             warm_start=True,
@@ -58,39 +83,28 @@ class Gplearn:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on attributes of newer scikit-learn versions
             began = time.monotonic()
-            self.program_ = search.fit(_table(X, "gplearn"), np.log(y))
+            program = search.fit(table, logs)
             # A warm start per generation, because gplearn has no time limit.
             while self.limit_seconds is not None and time.monotonic() - began < self.limit_seconds:
                 search.set_params(generations=search.generations + 1)
-                search.fit(_table(X, "gplearn"), np.log(y))
-        self.range_ = (float(np.log(y).min()) - 3.0, float(np.log(y).max()) + 3.0)
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); at most e^3 beyond the training times, to avoid overflow."""
-        return np.asarray(np.exp(np.clip(self.program_.predict(_table(X, "gplearn")), *self.range_)))
+                search.fit(table, logs)
+        return program
 
 
-class Pyoperon:
-    """Operon on ln(seconds): 1,000 programs, trees of at most 40 nodes, 200,000 evaluations, one thread.
+class Pyoperon(_Engine):
+    """Operon: 1,000 programs, trees of at most 40 nodes, 200,000 evaluations, one thread.
 
     Burlacu, Kronberger, Kommenda, "Operon C++: an efficient genetic programming framework for symbolic
-    regression", GECCO 2020.
-    random_seed : of the search. limit_seconds : time limit instead of the evaluations, in whole seconds.
+    regression", GECCO 2020. Its time limit is in whole seconds.
     """
 
-    def __init__(self, random_seed: int = 0, limit_seconds: float | None = None) -> None:
-        """Store the settings; MissingDependencyError without the package (`trainlaw[peers]`)."""
-        self.random_seed = random_seed
-        self.limit_seconds = limit_seconds
-        self._operon = optional_package("pyoperon.sklearn", "peers")
+    module = "pyoperon.sklearn"
 
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit to seconds `y`, shape (n_runs,); `groups` are not used."""
+    def _searched(self, table: np.ndarray, logs: np.ndarray) -> Any:
         budget = {"max_evaluations": 200_000, "generations": 1000}
         if self.limit_seconds is not None:
             budget = {"max_evaluations": 10**9, "generations": 10**6, "max_time": round(self.limit_seconds)}
-        search = self._operon.SymbolicRegressor(
+        search = self._package.SymbolicRegressor(
             allowed_symbols="add,sub,mul,div,constant,variable,sqrt,log,fmax",
             population_size=1000,
             max_length=40,
@@ -99,12 +113,4 @@ class Pyoperon:
             random_state=self.random_seed,
             **budget,
         )
-        # In C order, as its evaluator requires; otherwise it copies at each call.
-        self.model_ = search.fit(np.ascontiguousarray(_table(X, "pyoperon")), np.log(y))
-        self.range_ = (float(np.log(y).min()) - 3.0, float(np.log(y).max()) + 3.0)
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,); at most e^3 beyond the training times, to avoid overflow."""
-        logs = np.asarray(self.model_.predict(np.ascontiguousarray(_table(X, "pyoperon"))), dtype=float)
-        return np.asarray(np.exp(np.clip(logs.reshape(len(X)), *self.range_)))
+        return search.fit(table, logs)

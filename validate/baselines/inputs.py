@@ -48,15 +48,14 @@ def class_weights(X: pd.DataFrame) -> np.ndarray:
     return group_weights(pd.factorize(classes)[0])
 
 
-def balanced_weights(X: pd.DataFrame, groups: npt.ArrayLike, per_group: float) -> np.ndarray:
-    """Return weights (rows of the group)^-0.35 (rows of the class)^-0.35, shape (n_runs,).
+def balanced_weights(X: pd.DataFrame, groups: npt.ArrayLike) -> np.ndarray:
+    """Return weights (rows of the group)^-0.35 (rows of the class)^-0.35 with mean 1 per group, (n_runs,).
 
-    Classes are those of `class_weights`. per_group : sum of the weights over the number of groups; it says
-    how much the runs of one GPU count against a prior. Raises as `check_columns`.
+    Classes are those of `class_weights`. Raises as `check_columns`.
     """
     weights = group_weights(groups) * class_weights(X)
     n_groups = len(np.unique(np.asarray(groups, dtype=str)))
-    return np.asarray(weights * (per_group * n_groups / weights.sum()))
+    return np.asarray(weights * (n_groups / weights.sum()))
 
 
 def rows_drawn(groups: npt.ArrayLike, most: int = 400) -> np.ndarray:

@@ -1,76 +1,52 @@
-"""Null models: one constant, alone or times a column."""
+"""Null models: one constant, alone or times a closed form of features."""
 
 from functools import partial
 from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.features.pair_features import ANCHOR_TIME
+from trainlaw.formulas.algebra.evaluation import evaluate
+from trainlaw.formulas.algebra.expression import variables
+from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.validate.baselines.inputs import columns
 
 
-class AnchorRates:
-    """`time = k x anchor time x anchor's rate / target's rate`, with k the median over pairs of two GPUs.
+class ScaledForm:
+    """`time = k x form`, with k the median ratio over the training rows, 1 without any.
 
-    rate : feature of the target; the anchor's has the prefix `anchor_`.
+    form : text in seconds, or "1". differs : two features whose rows count only where they differ; by default
+    all rows count.
     """
 
-    def __init__(self, rate: str) -> None:
-        self.rate = rate
+    def __init__(self, form: str, differs: tuple[str, str] | None = None) -> None:
+        self.form, self.differs = form, differs
 
     def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit `ratio_` to seconds `y`, shape (n_rows,); `groups` are not used."""
-        scaled = self._scaled(X)
-        # A run that is its own anchor carries no information about two GPUs.
-        pairs = X[f"anchor_{self.rate}"].to_numpy() != X[self.rate].to_numpy()
-        self.ratio_ = float(np.median((np.asarray(y) / scaled)[pairs])) if pairs.any() else 1.0
+        """Fit `scale_` to seconds `y`, shape (n_rows,); `groups` are not used."""
+        ratios = np.asarray(y) / self._values(X)
+        if self.differs is not None:
+            one, other = self.differs
+            ratios = ratios[X[one].to_numpy() != X[other].to_numpy()]
+        self.scale_ = float(np.median(ratios)) if len(ratios) else 1.0
         return self
 
-    def _scaled(self, X: pd.DataFrame) -> np.ndarray:
-        names = [ANCHOR_TIME, f"anchor_{self.rate}", self.rate]
-        time, anchor, target = columns(X, names, "ratio of rates").T
-        return np.asarray(time * anchor / target)
+    def _values(self, X: pd.DataFrame) -> np.ndarray:
+        form = parse_text(self.form)
+        given = dict(zip(variables(form), columns(X, variables(form), "null model").T, strict=True))
+        return np.broadcast_to(evaluate(form, given)[0], len(X))
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,)."""
-        return self.ratio_ * self._scaled(X)
-
-
-# The null model of a new GPU, from nominal rates alone.
-anchor_peak_ratio = partial(AnchorRates, "peak_flop_per_s")
-
-
-class MedianTime:
-    """`time = constant`, the median of the training rows: what is known without any feature."""
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit `time_s_` to seconds `y`, shape (n_runs,); `groups` are not used."""
-        self.time_s_ = float(np.median(np.asarray(y)))
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return np.full(len(X), self.time_s_)
-
-
-class ScaledColumn:
-    """`time = k x column`, with k the median ratio over the training rows.
-
-    feature : name of a column of seconds.
-    """
-
-    def __init__(self, feature: str) -> None:
-        self.feature = feature
-
-    def fit(self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray) -> Self:
-        """Fit `scale_` to seconds `y`, shape (n_runs,); `groups` are not used."""
-        self.scale_ = float(np.median(np.asarray(y) / columns(X, [self.feature], "null model")[:, 0]))
-        return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_runs,)."""
-        return self.scale_ * columns(X, [self.feature], "null model")[:, 0]
+        return self.scale_ * self._values(X)
 
 
 # k x 6 batch MACs / peak: two operations in forward, gradient of the input, gradient of the weights.
-null_compute = partial(ScaledColumn, "total_compute_s")
+null_compute = partial(ScaledForm, "total_compute_s")
+# The median of the training rows: what is known without any feature.
+median_time = partial(ScaledForm, "1")
+# From nominal rates alone; a run that is its own anchor carries no information about two GPUs.
+anchor_peak_ratio = partial(
+    ScaledForm,
+    "anchor_time_s * anchor_peak_flop_per_s / peak_flop_per_s",
+    ("anchor_peak_flop_per_s", "peak_flop_per_s"),
+)

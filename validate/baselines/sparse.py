@@ -21,35 +21,14 @@ _PENALTIES = np.geomspace(1.0, 2e-3, 20)
 _FINE_PENALTIES = np.geomspace(1.0, 2e-3, 400)
 
 
-def _inner_folds(groups: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each inner fold; single rows are held out where there is one group only."""
-    keys = groups if len(np.unique(groups)) > 1 else np.arange(len(groups)).astype(str)
-    return [split.test for split in grouped_k_fold(keys, min(_INNER_FOLDS, len(np.unique(keys))))]
-
-
 # Work of each kind at data-sheet rates, as a plain sum counts it.
 _FURTHER_TIMES = (
-    "conv3x3_compute_s",
-    "conv1x1_compute_s",
-    "conv5x5_compute_s",
-    "conv_other_compute_s",
-    "grouped_conv_compute_s",
-    "dense_compute_s",
-    "im2col_compute_s",
-    "conv_output_compute_s",
-    "conv_weight_compute_s",
-    "conv_output_memory_s",
-    "depthwise_output_memory_s",
-    "batchnorm_memory_s",
-    "elementwise_memory_s",
-    "concat_memory_s",
-    "parameter_memory_s",
-    "optimizer_memory_s",
-    "layer_launch_s",
-    "kernel_launch_s",
-    "input_copy_s",
-    "iteration_overhead_s",
-)
+    "conv3x3_compute_s conv1x1_compute_s conv5x5_compute_s conv_other_compute_s grouped_conv_compute_s "
+    "dense_compute_s im2col_compute_s conv_output_compute_s conv_weight_compute_s conv_output_memory_s "
+    "depthwise_output_memory_s batchnorm_memory_s elementwise_memory_s concat_memory_s "
+    "parameter_memory_s optimizer_memory_s layer_launch_s kernel_launch_s input_copy_s "
+    "iteration_overhead_s"
+).split()
 _TIMES = tuple(
     dict.fromkeys(
         [
@@ -57,7 +36,7 @@ _TIMES = tuple(
             for row in SKELETON_FEATURES
             if row.spec.unit == SECOND and not row.spec.name.startswith(("least_time", "forward_"))
         ]
-        + list(_FURTHER_TIMES)
+        + _FURTHER_TIMES
     )
 )
 # Fixed powers, because a sum that is linear in its constants cannot fit any: round figures from hardware.
@@ -90,7 +69,7 @@ class NonnegativePath:
         """
         drawn = rows_drawn(groups)
         seconds, groups = np.asarray(y)[drawn], np.asarray(groups, dtype=str)[drawn]
-        roots = np.sqrt(balanced_weights(X.iloc[drawn], groups, 1.0))
+        roots = np.sqrt(balanced_weights(X.iloc[drawn], groups))
         relative = self._table(X.iloc[drawn]) / seconds[:, None]
         lengths = np.linalg.norm(roots[:, None] * relative, axis=0)
         lengths[lengths == 0] = 1.0  # a column of zeros stays as it is
@@ -149,7 +128,9 @@ def _chosen(table: np.ndarray, roots: np.ndarray, groups: np.ndarray) -> np.ndar
 
     table : candidates over the measured time, columns of about unit length. roots : of the weights.
     """
-    folds = _inner_folds(groups)
+    # Single rows are held out where there is one group only.
+    keys = groups if len(np.unique(groups)) > 1 else np.arange(len(groups)).astype(str)
+    folds = [split.test for split in grouped_k_fold(keys, min(_INNER_FOLDS, len(np.unique(keys))))]
     weighted = roots[:, None] * np.column_stack([table, np.ones(len(table))])
     parts = [product_by_blocks(weighted[test], weighted[test]) for test in folds]
     whole = sum(parts, start=np.zeros_like(parts[0]))
@@ -158,11 +139,8 @@ def _chosen(table: np.ndarray, roots: np.ndarray, groups: np.ndarray) -> np.ndar
     for test, part in zip(folds, parts, strict=True):
         rest = whole - part
         predicted = table[test] @ nonnegative_lasso_path(rest[:-1, :-1], rest[:-1, -1], penalties).T
-        missed += pd.DataFrame(_log_misses(predicted)).groupby(groups[test]).mean().sum().to_numpy()
+        # A sum without terms predicts 0: no miss counts more than that by a factor of 1000.
+        misses = pd.DataFrame(np.abs(np.log(np.maximum(predicted, 1e-3))))
+        missed += misses.groupby(groups[test]).mean().sum().to_numpy()
     best = int(np.argmin(missed))
     return np.asarray(nonnegative_lasso_path(whole[:-1, :-1], whole[:-1, -1], penalties[: best + 1])[-1])
-
-
-def _log_misses(ratio: np.ndarray) -> np.ndarray:
-    """Return |ln(predicted / measured)|, at most ln(1000); a sum without terms predicts 0."""
-    return np.asarray(np.abs(np.log(np.maximum(ratio, 1e-3))))

@@ -11,10 +11,10 @@ from trainlaw.app.studies.front_search import FRONT_EVALUATIONS, FRONT_SIZES, Fr
 from trainlaw.app.studies.skeleton import LawFit, Skeleton
 from trainlaw.app.studies.spaces import skeleton_space
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.measurements.formula_rows import CnnLayers
+from trainlaw.datasets.measurements.formula_rows import CnnLayers, FormulaRows, feature_rows
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import MissingDependencyError
+from trainlaw.formulas import Formula, MissingDependencyError
 from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.splits import SCHEMES
@@ -48,6 +48,11 @@ class StudyRows:
     def groups(self) -> np.ndarray:
         """GPU group of each row, shape (n_rows,)."""
         return self.labels[BY_GPU].to_numpy(dtype=str)
+
+    def of(self, *formulas: Formula) -> FormulaRows:
+        """Return the rows on which these formulas are evaluated."""
+        names = dict.fromkeys(spec.name for formula in formulas for spec in formula.used_features)
+        return feature_rows(self.X, names, self.cnn_layers)
 
 
 @dataclass(frozen=True, eq=False)

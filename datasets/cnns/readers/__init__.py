@@ -26,16 +26,13 @@ def read_cnn(
     ending = Path(path).suffix.lower()
     if ending == ".onnx":
         return read_onnx(path, input_size_px, restore_batchnorm)
-    if ending == ".json" and _holds_keras_model(path):
-        raise InputError(
-            f"{Path(path).name}: expected .onnx or a layer table, got a Keras model; "
-            'export it by model.export("net.onnx", format="onnx")'
-        )
     if ending in {".csv", ".json"}:
+        with opened_file(path) as file:
+            is_keras = ending == ".json" and b'"class_name"' in file.read(_HEAD_BYTES)
+        if is_keras:
+            raise InputError(
+                f"{Path(path).name}: expected .onnx or a layer table, got a Keras model; "
+                'export it by model.export("net.onnx", format="onnx")'
+            )
         return read_layer_table(path)
     raise InputError(f"expected a CNN as .onnx, .csv or .json, got {Path(path).name!r}")
-
-
-def _holds_keras_model(path: str | os.PathLike[str]) -> bool:
-    with opened_file(path) as file:
-        return b'"class_name"' in file.read(_HEAD_BYTES)

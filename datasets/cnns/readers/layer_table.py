@@ -1,6 +1,5 @@
 """CNNs as tables of layers, CSV or JSON: one row per layer, columns named after the fields of `Layer`."""
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -10,13 +9,7 @@ from typing import Any
 from trainlaw.datasets.cnns.graph import MAX_LAYERS, Cnn, Layer
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.formulas.errors import InputError, shown
-from trainlaw.formulas.files.text_files import (
-    MAX_TEXT_BYTES,
-    csv_text,
-    opened_csv,
-    read_json,
-    write_text_atomically,
-)
+from trainlaw.formulas.files.text_files import MAX_TEXT_BYTES, opened_csv, read_json
 
 _FIELDS = {field.name: field for field in fields(Layer)}
 _REQUIRED = tuple(
@@ -43,20 +36,6 @@ def read_layer_table(path: str | os.PathLike[str]) -> Cnn:
         with opened_csv(path, MAX_TEXT_BYTES, MAX_LAYERS) as (names, rows):
             layers = [dict(zip(names, row, strict=True)) for _, row in rows]
         return cnn_from_records(layers, cnn_name_from_file(path))
-
-
-def write_layer_table(cnn: Cnn, path: str | os.PathLike[str]) -> None:
-    """Write a CNN as a table of layers, whole or not at all: JSON for the suffix .json, else CSV.
-
-    InputError where the file cannot be written.
-    """
-    rows = layer_records(cnn)
-    if str(path).lower().endswith(".json"):
-        facts = {"name": cnn.name, "base": cnn.base, "family": cnn.family}
-        write_text_atomically(path, json.dumps({**facts, "layers": rows}, indent=1) + "\n")
-        return
-    lines = ({**row, "inputs": " ".join(map(str, row["inputs"]))} for row in rows)
-    write_text_atomically(path, csv_text(list(_FIELDS), lines))
 
 
 def layer_records(cnn: Cnn) -> list[dict[str, Any]]:

@@ -200,10 +200,6 @@ def _slices(call: NodeCall) -> tuple[Tensor, ...]:
     return tuple(call.tracer.slice(call.data(), shape) for shape in call.shapes)
 
 
-def _reshape(call: NodeCall) -> Tensor:
-    return call.tracer.reshape(call.data(), call.shapes[0])
-
-
 def _squeeze(call: NodeCall) -> Tensor:
     x, shape = call.data(), call.shapes[0]
     # Without axes, ONNX squeezes a batch of one, too.
@@ -246,7 +242,10 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         **dict.fromkeys(
             ("Resize", "Upsample"), lambda call: call.tracer.resize(call.data(), *call.shapes[0][2:])
         ),
-        **dict.fromkeys(("Reshape", "Flatten", "Unsqueeze"), _reshape),
+        **dict.fromkeys(
+            ("Reshape", "Flatten", "Unsqueeze"),
+            lambda call: call.tracer.reshape(call.data(), call.shapes[0]),
+        ),
         "Squeeze": _squeeze,
         "Transpose": lambda call: call.tracer.transpose(call.data(), call.node.attributes["perm"]),
         **dict.fromkeys(("Identity", "Cast", "CastLike", "Expand"), lambda call: call.arguments[0]),
@@ -324,8 +323,6 @@ def read_onnx(
 
 
 def _input_shape(label: str, sides: tuple[int, ...], input_size_px: int | None) -> list[int]:
-    if len(sides) != 4:
-        raise InputError(f"input {shown(label)}: expected (batch, channels, height, width), got {sides}")
     batch, channels, *image = (max(side, 0) for side in sides)
     if input_size_px is not None:
         image = [input_size_px] * 2

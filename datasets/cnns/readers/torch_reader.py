@@ -198,11 +198,6 @@ def _permute(call: ModuleCall) -> Tensor:
     return call.tracer.transpose(call.data, [axis % len(call.shape) for axis in order])
 
 
-def _channel_shuffle(call: ModuleCall) -> Tensor:
-    x = call.data
-    return Tensor(call.tracer.builder.channel_shuffle(x.layer, call.get(1, "groups")), x.shape)
-
-
 ALIASES = frozenset(
     "contiguous detach clone requires_grad expand expand_as to type float half bfloat16".split()
 )
@@ -247,7 +242,9 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         ),
         **dict.fromkeys(("transpose", "swapaxes"), _transpose),
         "permute": _permute,
-        "channel_shuffle": _channel_shuffle,
+        "channel_shuffle": lambda call: Tensor(
+            call.tracer.builder.channel_shuffle(call.data.layer, call.get(1, "groups")), call.data.shape
+        ),
     }
 )
 

@@ -21,9 +21,9 @@ from trainlaw.datasets import (
     find_cnn_counts,
     load,
 )
-from trainlaw.datasets.cnns import build, explain, write_layer_table
+from trainlaw.datasets.cnns.counts import explain
 from trainlaw.datasets.cnns.names import cnn_names
-from trainlaw.datasets.cnns.zoo import dense_names, timm_table, zoo_entry
+from trainlaw.datasets.cnns.zoo import build, dense_names, timm_table, zoo_entry
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.links import links
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
@@ -32,6 +32,7 @@ from trainlaw.formulas import InputError, load_formula
 
 from ...commands import invoke, refusal
 from ...commands import output as printed
+from ...layer_tables import write_layer_table
 
 CARDS = (
     "gpu,sm_count,core_count,boost_clock_hz,peak_fp32_flop_per_s,memory_bytes,bandwidth_byte_per_s\n"

@@ -14,7 +14,7 @@ pytest.importorskip("openpyxl")
 #: Not tidy, or with a question that the truth does not answer.
 REFUSED = frozenset(
     """
-    approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines combined-label
+    approx-rates batch-row-below-models blog-it-per-s carnet-sections chat-lines
     durchsatz-und-zeit epoch-imagenet-min epoch-imagenet-title epoch-minsec footnote-amp footnote-two-gpus
     fwd-bwd-total gpu-over-precision groups-merged-title groups-of-four hf-trainer hours-per-epoch
     imagenet-epochs inference-training labbook-key-values lightning-hparams mean-ci
@@ -53,7 +53,7 @@ def test_a_table_is_imported_with_one_corrected_command_or_refused(name, tmp_pat
     text = " ".join(said.split())
     assert how == ("refused" if name in REFUSED else "written"), said
     # Of several tables the first is read, and a cell with the mark of a footnote left out.
-    whole = "part" if name in ("footnote-harmless", "footnote-marks", "log-comments", "weak-scaling") else ""
+    whole = "part" if name in ("footnote-harmless", "footnote-marks", "log-comments") else ""
     assert how == "refused" or corpus.differences(path, truth) == whole
     assert SAID.get(name, "") in text, said
 

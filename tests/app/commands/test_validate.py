@@ -70,7 +70,7 @@ def test_a_constant_of_a_held_out_gpu_counts_only_in_the_error_of_training(table
     assert scaled.result.predicted_s(OURS) == pytest.approx(0.5 * times)
     factors = np.where(table.labels()["gpu"].iloc[plain.result.predictions["row"]] == "T4", 3.0, 0.5)
     known = np.abs(factors * times / plain.result.measured_s - 1).mean()
-    assert scaled.training_loss == pytest.approx(known)
+    assert scaled.front.members[0].loss == pytest.approx(known)
 
 
 def test_baselines_are_those_of_the_built_in_study():

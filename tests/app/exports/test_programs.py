@@ -23,7 +23,7 @@ from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.hardware.possible import lacking
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables
-from trainlaw.formulas.printers import FUNCTIONS
+from trainlaw.formulas.printers.programming import FUNCTIONS
 
 NODE = shutil.which("node")
 WRITTEN = Path(__file__).parents[1] / "inputs" / "names_as_written.csv"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.models.deployment import AMOUNTS, PARTS, deployment_box, over_amounts, proved_properties
-from trainlaw.datasets import FEATURES, TARGET, cnn_table, feature_specs, find_gpu, gpu_table
+from trainlaw.datasets import FEATURES, TARGET, built_in_gpus, cnn_table, feature_specs, find_gpu
 from trainlaw.formulas import (
     Formula,
     evaluate,
@@ -82,7 +82,7 @@ def test_links_of_several_gpus():
 
 
 def test_the_box_holds_all_that_is_known():
-    box, gpus = deployment_box(), gpu_table()
+    box, gpus = deployment_box(), built_in_gpus().frame()
     known = gpus[gpus["device"] == "GPU"]
     for name in ("bandwidth_byte_per_s", "l2_bytes", "comparable_fp32_flop_per_s", "base_clock_hz"):
         values = known[name].dropna()

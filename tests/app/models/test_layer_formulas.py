@@ -14,7 +14,8 @@ from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds.one_gpu import LayerFit
 from trainlaw.app.studies.study import score_formula
-from trainlaw.datasets import configuration, find_cnn, find_gpu, load
+from trainlaw.datasets import configuration, find_gpu, load
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, layer_columns, run_layers
 from trainlaw.formulas import load_formula, save_formula, variables
 from trainlaw.validate.refit import RefittedFormula
@@ -49,7 +50,7 @@ def test_the_sum_is_that_of_the_layers_one_by_one(law):
 
 def test_built_in_law_gives_the_sum_that_schedules_are_made_of():
     law = load_formula(LAYER_FORMULA)
-    layers = layer_columns(find_cnn("googlenet"), find_gpu("T4"), 32, 3)
+    layers = layer_columns(build("googlenet"), find_gpu("T4"), 32, 3)
     run = configuration(cnn="googlenet", gpu="T4", batch_per_gpu=32)
     rows = run_layers(run)
     once = law.predict(rows.columns)[rows.labels["kind"] == "iteration"]
@@ -105,7 +106,7 @@ def test_scoring_and_refitting(law, few):
     given = score_formula(law, few, definition)
     assert outcome.definition.of == "layers"
     assert outcome.formula.scope == "layer"
-    assert outcome.training_loss < given.training_loss
+    assert outcome.front.members[0].loss < given.front.members[0].loss
     assert set(outcome.columns) == {spec.name for spec in law.used_features}
     assert len(outcome.columns["total_compute_s"]) == len(few)
     assert outcome.columns["total_compute_s"] == pytest.approx(few.matrix(["total_compute_s"])[:, 0], rel=0.2)

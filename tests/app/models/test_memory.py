@@ -1,7 +1,6 @@
 """Memory and exchange of gradients in the outputs that compute them by themselves."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +9,10 @@ from trainlaw.app.models import lookup_tables
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import handling
-from trainlaw.app.predictions.predict import predict_runs
-from trainlaw.app.workbook.model import memory_columns, values_of
-from trainlaw.datasets import TARGET, configuration, feature_specs, find_cnn, find_cnn_counts
-from trainlaw.datasets.cnns import training_memory
+from trainlaw.app.workbook.model import values_of
+from trainlaw.datasets import TARGET, configuration, feature_specs
+from trainlaw.datasets.cnns.memory import training_memory
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.measurements.memory_fit import memory_needs
 from trainlaw.formulas import Formula, load_formula, parse_text
 
@@ -43,20 +42,10 @@ def test_the_memory_of_workbook_and_page_is_that_of_the_commands():
             precision=precision,
         )
         need = memory_needs(run).iloc[0]
-        graph = find_cnn(row["cnn"], row["input_size_px"], row["n_classes"])
+        graph = build(row["cnn"], row["input_size_px"], row["n_classes"])
         batch = int(run.frame["batch_per_gpu"][0])
         assert need["usual_bytes"] == training_memory(graph, batch, precision).total
         facts = {**row, **lookup_tables.precision_rows()[precision], "batch_per_gpu": batch}
         columns = {name: np.array([value]) for name, value in facts.items() if isinstance(value, int | float)}
         found = [float(values_of(form, columns)[0]) for form in needed_memory(load_formula(BUILT_IN))]
         assert found == [need["least_bytes"], need["usual_bytes"]], run.frame
-
-
-def test_memory_without_layers_is_rough_and_says_so():
-    known = find_cnn_counts("vgg16")
-    assert memory_columns(configuration(cnn=known, gpu="T4", batch_per_gpu=1))["kept_bytes"] > 0
-    bare = replace(known, cnn="mine", memory=None)
-    run = configuration(cnn=bare, gpu="T4", batch_per_gpu=512)
-    (told,) = predict_runs(load_formula(BUILT_IN), run)
-    assert any(text.endswith("GB (rough: no layers are known)") for text in told.warnings)
-    assert 0.3 < memory_needs(run)["least_bytes"][0] / 38.6e9 < 3.0

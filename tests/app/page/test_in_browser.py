@@ -478,7 +478,7 @@ def test_axe_finds_no_fault_and_every_text_has_contrast(width, scheme, opened, p
 
 def test_page_is_small_fits_the_narrowest_screens_and_paints(opened, page_file):
     """How soon it paints is measured by `python -m benchmarks.start_up`."""
-    assert page_file.stat().st_size < 1_100_000
+    assert page_file.stat().st_size < 1_000_000
     page = opened(page_file, "", 320)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert eventually(page, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime") > 0

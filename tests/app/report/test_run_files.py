@@ -1,5 +1,6 @@
 """The report: one file that refers to no other, every run drawn, hostile texts inert."""
 
+import html
 import re
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
 from trainlaw.app.page.html import page_html
 from trainlaw.app.report.errors import _interval_of
-from trainlaw.app.report.html import report_html
+from trainlaw.app.report.html import _pieces, report_html
 from trainlaw.app.report.plots import error_dots
 from trainlaw.app.report.run_files import _seen_from
 from trainlaw.app.studies.result import StudyOutcome, TermShare
@@ -49,6 +50,13 @@ def test_relative_paths_of_a_definition_are_seen_from_its_folder(tmp_path, monke
     assert seen.cnn_file == ("../../second.onnx", whole)
 
 
+def test_a_long_product_is_in_pieces_between_which_its_line_may_break():
+    names = {name: f"<mi>{name}</mi>" for name in "abcde"}
+    pieces = _pieces(parse_text("(a + 2 * b) * exp(c) / (d * e)"), names)
+    shown = [html.unescape(re.sub("<[^>]*>", "", piece)) for piece in pieces]
+    assert shown == ["(a", "+2·b)", "·exp(c)", "/(d·e)"]
+
+
 @pytest.fixture(scope="module")
 def outcome(formula):
     result = made_up_result()
@@ -72,7 +80,6 @@ def outcome(formula):
         errors_frame(result),
         {"fold 1 of 1": ("T4",)},
         tuple(TermShare(term.name, term.sentence, share) for term, share in terms),
-        0.1,
         known,
         provenance=provenance,
     )

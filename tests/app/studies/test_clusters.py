@@ -16,7 +16,7 @@ from trainlaw.app.studies.study import score_formula
 from trainlaw.datasets import load
 from trainlaw.formulas import TrainlawError
 from trainlaw.validate import leave_one_group_out, run_study
-from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledForm
 from trainlaw.validate.platforms import cross_platform
 from trainlaw.validate.workers import given_up
 
@@ -58,7 +58,7 @@ def test_a_study_on_a_cluster_is_the_study_here(client):
 
 
 def _scaled():
-    return ScaledColumn("compute_s")
+    return ScaledForm("compute_s")
 
 
 def test_a_table_is_sent_once_and_arrives_unchanged(client):

@@ -118,10 +118,10 @@ def test_an_own_list(labels, tmp_path):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ('labl = "gpu"', "label"),
+        ('labl = "gpu"\n[held_out]\na = ["T4"]', "no entry 'labl'"),
         ('label = "gpus"\n[held_out]\na = ["T4"]', "gpu"),
-        ('label = "gpu"', "expected \\[held_out\\]"),
-        ("[held_out]\na = []", "not empty"),
+        ('label = "gpu"', "expected the entry 'held_out'"),
+        ("[held_out]\na = []", "expected \\[held_out\\]"),
         ('label = "gpu"\n[held_out]\na = ["T5"]', "T4"),
         ("x = = 1", "expected TOML"),
     ],

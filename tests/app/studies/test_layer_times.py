@@ -18,7 +18,7 @@ from trainlaw.app.studies.kinds.layer_times import (
 from trainlaw.app.studies.material import material_of
 from trainlaw.formulas import InputError, UnknownNameError, save_formula, to_text
 from trainlaw.validate.baselines import PRUNED_LAW, RANDOM_SEARCH, STEPWISE
-from trainlaw.validate.baselines.null_models import ScaledColumn
+from trainlaw.validate.baselines.null_models import ScaledForm
 from trainlaw.validate.result import OURS
 
 from ...commands import invoke, output
@@ -72,7 +72,7 @@ def test_families_of_shapes_are_labels():
 def test_the_law_chooses_between_two_algorithms_and_beats_the_null_on_a_new_card(found):
     law, known, unseen = found
     assert "min(" in to_text(law.formula_.expression)
-    null = ScaledColumn("compute_s").fit(known.features(), known.seconds, np.zeros(len(known)))
+    null = ScaledForm("compute_s").fit(known.features(), known.seconds, np.zeros(len(known)))
     errors = [np.abs(one.predict(unseen.features()) / unseen.seconds - 1).mean() for one in (law, null)]
     assert errors[0] < 0.3 < errors[1]
 

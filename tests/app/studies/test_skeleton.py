@@ -7,7 +7,7 @@ import pytest
 from trainlaw.app.studies.definition import definition_of
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import StudyRows
-from trainlaw.app.studies.material import material_of, searchable
+from trainlaw.app.studies.material import searched_material
 from trainlaw.app.studies.skeleton import (
     RUN_SKELETON,
     RUNS_PER_CELL,
@@ -83,12 +83,12 @@ def test_a_cpu_is_searched_freely(rows):
 )
 def test_what_was_not_asked_for_is_as_in_the_free_search(table, rows, monkeypatch, given, expected):
     asked = definition_of({"against": "null_compute", "folds": 3, **given}, "here")
-    material = material_of(table, asked, STUDY_KINDS["runs"])
-    assert searchable(material) is material
+    material = searched_material(table, asked)
+    assert (material.kind, material.definition) == (STUDY_KINDS["runs"], asked)
     monkeypatch.setattr("trainlaw.app.studies.kinds.one_gpu.RUN_SKELETON", SHORT_OF_A_FEATURE)
-    changed = searchable(material)
+    changed = searched_material(table, asked)
     assert changed.kind is STUDY_KINDS["free-runs"]
-    assert changed.rows is material.rows
+    assert len(changed.rows.X) == len(material.rows.X)
     assert asdict(changed.definition) == {**asdict(asked), "of": "free-runs", **expected}
 
 

@@ -1,5 +1,5 @@
 import pytest
-from trainlaw.datasets.cnns import CnnBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 
 IMAGE = (6, 20, 30)
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from trainlaw.datasets import find_cnn_counts
-from trainlaw.datasets.cnns import counts
+from trainlaw.datasets.cnns.counts import counts
 from trainlaw.datasets.cnns.zoo import build, dense_names, zoo_entry, zoo_names
 
 # Learned elements, as torchvision's documentation and, for the last, detectron2's tests state them; frozen

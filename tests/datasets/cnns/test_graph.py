@@ -1,4 +1,5 @@
-from trainlaw.datasets.cnns import CnnBuilder, build
+from trainlaw.datasets.cnns.builder import CnnBuilder
+from trainlaw.datasets.cnns.zoo import build
 
 LENET = build("lenet5")
 

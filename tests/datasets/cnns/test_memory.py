@@ -1,5 +1,7 @@
 import pytest
-from trainlaw.datasets.cnns import Cnn, CnnBuilder, training_memory
+from trainlaw.datasets.cnns.builder import CnnBuilder
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.memory import training_memory
 
 
 def small_net():

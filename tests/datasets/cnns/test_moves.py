@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.datasets.cnns import build
 from trainlaw.datasets.cnns.columns import LayerColumns
 from trainlaw.datasets.cnns.graph import KINDS, moves_by_layer
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.files.storage import read_data_rows, read_data_table
 from trainlaw.datasets.hardware.gpus import built_in_gpus
 

@@ -1,7 +1,7 @@
 import pytest
-from trainlaw.datasets import find_cnn, find_cnn_counts, load
+from trainlaw.datasets import find_cnn_counts, load
 from trainlaw.datasets.cnns.names import cnn_name, cnn_names
-from trainlaw.datasets.cnns.zoo import zoo_entry
+from trainlaw.datasets.cnns.zoo import build, zoo_entry
 from trainlaw.formulas.errors import UnknownNameError
 
 from ...rows import each_row
@@ -72,5 +72,5 @@ def test_a_regnet_means_the_same_in_tables_and_on_the_command_line(name, of_auth
 
 
 def test_a_cnn_of_timm_can_be_built_at_any_size():
-    cnn = find_cnn("timm/resnet50d", 96, 10)
+    cnn = build("timm/resnet50d", 96, 10)
     assert (cnn.layers[0].out_height, cnn.layers[-1].out_channels) == (96, 10)

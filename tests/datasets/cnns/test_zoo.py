@@ -3,8 +3,9 @@ from functools import cache
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trainlaw.datasets.cnns import build, counts, zoo_entry, zoo_names
 from trainlaw.datasets.cnns.builder import CnnBuilder
+from trainlaw.datasets.cnns.counts import counts
+from trainlaw.datasets.cnns.zoo import build, zoo_entry, zoo_names
 from trainlaw.datasets.files.mapping import joined_name
 
 from ...rows import each_row

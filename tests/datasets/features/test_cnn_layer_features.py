@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from trainlaw.datasets import find_cnn, find_gpu
-from trainlaw.datasets.cnns import Cnn, CnnBuilder
+from trainlaw.datasets import find_gpu
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.counts import counts
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.features.cnn_layer_features import (
     CNN_LAYER_COLUMNS,
     CNN_LAYER_FEATURES,
@@ -19,7 +21,7 @@ GPU = find_gpu("V100-SXM2-16GB")
 
 
 def test_shares_lie_in_range_and_rise_with_the_batch():
-    cnn = find_cnn("googlenet")
+    cnn = build("googlenet")
     few, many = (device_shares(cnn, GPU, batch) for batch in (1, 64))
     assert (few > 0).all()
     assert (many <= 1).all()
@@ -29,7 +31,7 @@ def test_shares_lie_in_range_and_rise_with_the_batch():
 
 def test_share_by_hand():
     """The last convolutions of googlenet: 7 x 7 pixels, so 49 rows at batch 1, one tile high."""
-    cnn = find_cnn("googlenet")
+    cnn = build("googlenet")
     place = max(p for p, layer in enumerate(cnn.layers) if layer.kind == "conv")
     layer = cnn.layers[place]
     assert (layer.out_height, layer.out_width) == (7, 7)
@@ -40,7 +42,7 @@ def test_share_by_hand():
 
 @pytest.mark.parametrize("batch", [1, 64])
 def test_the_share_of_a_layer_is_its_blocks_or_threads_over_those_of_the_gpu(batch):
-    cnn, gpu = find_cnn("lenet5"), find_gpu("V100-SXM2-16GB")
+    cnn, gpu = build("lenet5"), find_gpu("V100-SXM2-16GB")
     shares = device_shares(cnn, gpu, batch)
     for layer, share in zip(cnn.layers, shares, strict=True):
         if layer.macs:

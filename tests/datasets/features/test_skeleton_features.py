@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from trainlaw.datasets import FEATURES, configuration, find_cnn
+from trainlaw.datasets import FEATURES, configuration
 from trainlaw.datasets.cnns.columns import LayerColumns
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.features.run_features import SKELETON_FEATURES
 
 from ...rows import each_row
@@ -162,7 +163,7 @@ def test_small_batches_take_at_least_one_pass_over_the_parameters():
 @pytest.mark.parametrize("cnn", ["resnet50", "vgg16", "mobilenet_v2", "densenet121", "inception_v3"])
 @pytest.mark.parametrize("batch", [8, 256])
 def test_classes_of_sizes_stand_for_their_layers(cnn, batch):
-    layers = LayerColumns(find_cnn(cnn))
+    layers = LayerColumns(build(cnn))
     held = value("cached_elements", cnn=cnn, batch_per_gpu=batch)
     costs = layers.touched * (1 + 5 * layers.touched / (layers.touched + held)) / 6
     shares, light = costs / np.maximum(layers.touched, 1), ~layers.heavy & layers.layers

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trainlaw.datasets import Gpu, GpuCatalog, built_in_gpus, find_gpu, gpu_table, link_table
+from trainlaw.datasets import Gpu, GpuCatalog, built_in_gpus, find_gpu, link_table
 from trainlaw.datasets.hardware.gpus import name_key, split_memory
 from trainlaw.formulas.errors import UnknownNameError
 
@@ -85,7 +85,7 @@ def test_names_are_unique_and_unambiguous():
 
 
 def test_table_has_the_gpus_asked_for():
-    table = gpu_table()
+    table = built_in_gpus().frame()
     assert len(table) >= 89
     named = set(table["gpu"])
     assert {"RTX 5090", "RTX 5080", "B200", "Instinct MI300X", "Instinct MI250X", "Arc B580"} <= named
@@ -93,7 +93,7 @@ def test_table_has_the_gpus_asked_for():
 
 
 def test_facts_are_plausible():
-    table = gpu_table()
+    table = built_in_gpus().frame()
     assert (table["peak_fp16_flop_per_s"] >= 0.99 * table["peak_fp32_flop_per_s"]).all()
     assert (table["base_clock_hz"].fillna(0) <= table["boost_clock_hz"]).all()
     # Two operations per lane and clock, four where lanes issue twice; processors state their base clock.
@@ -128,10 +128,10 @@ def test_memory_is_read_from_any_unit():
 
 
 def test_frame_is_new_each_time():
-    table = gpu_table()
+    table = built_in_gpus().frame()
     table["gpu"] = "changed"
-    assert "changed" not in set(gpu_table()["gpu"])
-    assert np.isfinite(gpu_table()["peak_fp32_flop_per_s"]).all()
+    assert "changed" not in set(built_in_gpus().frame()["gpu"])
+    assert np.isfinite(built_in_gpus().frame()["peak_fp32_flop_per_s"]).all()
 
 
 def test_a_name_has_at_most_two_hundred_characters():

@@ -30,6 +30,17 @@ LOGS = {
     "log-lightning.txt": ({}, (0.12,), "waits for data 30 ms, left out"),
     "log-metrics.csv": ({"batch_per_gpu": 64}, (0.1125, 0.1, 0.125), "log of Lightning's metrics.csv"),
     "log-trainer-state.json": ({"batch_per_gpu": 32, "n_gpus": 1}, (0.5,), "the mean of 200 steps"),
+    "log-mmengine.txt": ({"n_gpus": "8"}, (0.3135, 0.312, 0.315), "waits for data 4 ms, inside"),
+    "log-horovod.txt": (
+        {"cnn": "resnet50", "batch_per_gpu": "32", "n_gpus": "4"},
+        (0.1, 0.08, 0.16),
+        "log of Horovod's synthetic benchmark",
+    ),
+    "log-tf-cnn.txt": (
+        {"cnn": "vgg16", "global_batch": "64", "n_gpus": "1"},
+        (0.375, 0.25, 0.5),
+        "the mean of all steps before it",
+    ),
 }
 OF_ALL = ("framework", "harness", "n_repeats", "time_s", "time_min_s", "time_max_s")
 
@@ -45,14 +56,18 @@ def test_a_log_is_a_row_with_the_median_of_the_steps_after_the_start_up(name):
 def test_times_of_epochs_are_not_times_of_steps():
     row = read_log(CORPUS / "log-results.csv").row
     assert row["Epoch time (s)"] == 29.5 and "time_s" not in row
+    row = read_log(CORPUS / "log-mllog.txt").row
+    assert (row["Epoch time (s)"], row["global_batch"], row["images_per_epoch"]) == (230.0, "256", "1281167")
 
 
 def test_steps_and_losses_are_no_times(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("epoch,step,train_loss_step,lr-SGD,val_loss\n0,49,6.9,0.1,\n0,99,6.8,0.1,\n")
-    assert read_log(path).missing
+    with pytest.raises(InputError, match="it holds steps and losses"):
+        read_log(path)
     path.write_text("epoch,step,train_loss_step,step_time\n0,49,6.9,0.1\n0,99,6.8,0.1\n")
-    assert "has no unit" in read_log(path).missing
+    with pytest.raises(InputError, match="has no unit"):
+        read_log(path)
     path.write_text("epoch,step,train_loss_step,step_time_ms\n0,49,6.9,900\n0,99,6.8,100\n")
     assert read_log(path).row["time_s"] == 0.1
 

@@ -11,11 +11,11 @@ from trainlaw.datasets import (
     built_in_gpus,
     configuration,
     feature_specs,
-    find_cnn,
     find_cnn_counts,
     find_gpu,
     load,
 )
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.features.cnn_layer_features import ITERATION
 from trainlaw.datasets.features.work import works
 from trainlaw.datasets.measurements.formula_rows import (
@@ -41,7 +41,7 @@ def summed(run, names):
 
 @pytest.mark.parametrize("cnn", CNNS)
 def test_sums_over_layers_are_the_features_of_the_run(cnn):
-    graph = find_cnn(cnn)
+    graph = build(cnn)
     run = configuration(
         cnn=graph, gpu="V100-SXM2-16GB", batch_per_gpu=48, timed_parts="forward+backward+optimizer+copy"
     )
@@ -55,7 +55,7 @@ def test_sums_over_layers_are_the_features_of_the_run(cnn):
 
 @pytest.mark.parametrize("cnn", CNNS)
 def test_layers_are_those_of_a_schedule(cnn):
-    columns = layer_columns(find_cnn(cnn), find_gpu("T4"), 32, 3)
+    columns = layer_columns(build(cnn), find_gpu("T4"), 32, 3)
     run = configuration(cnn=cnn, gpu="T4", batch_per_gpu=32)
     names = [name for name in WORK if name not in ("input_copy_s", "iteration_overhead_s")]  # once per run
     found = summed(run, names)
@@ -92,7 +92,7 @@ def test_cnns_are_found_by_their_counts_alone():
 
 def unknown_network():
     facts = find_cnn_counts("lenet5")
-    mystery = CnnCounts("mystery", "mystery", "mystery", 32, 10, facts.counts)
+    mystery = CnnCounts("mystery", "mystery", "mystery", 32, 10, facts.counts, facts.memory)
     rows = configuration(cnn=mystery, gpu="T4", batch_per_gpu=8).frame
     known = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=8).frame
     both = pd.concat([rows, known], ignore_index=True)

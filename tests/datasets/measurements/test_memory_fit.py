@@ -52,7 +52,7 @@ def test_the_largest_batch_of_forward_passes_leaves_room_for_weights_and_workspa
     facts = find_cnn_counts("vgg16")
 
     def needed(batch):
-        step = step_memory(facts.counts["params"], facts.memory_per_image, batch, "fp32", "none")
+        step = step_memory(facts.counts["params"], facts.memory, batch, "fp32", "none")
         return 4 * facts.counts["params"] + step.working + step.workspace + step.context
 
     most = largest_batch(facts, 16e9, "fp32", forward=True)

@@ -20,7 +20,7 @@ def test_times_of_a_pair_belong_to_its_gpus():
 
 def test_profiles_are_seconds_of_one_step():
     pairs = load("profet-pairs")
-    profile = pairs.profile()
+    profile = pairs.frame[list(pairs.operations)]
     assert profile.shape == (3684, 65)
     assert (profile >= 0).all().all()
     device = profile.filter(like="device_").drop(columns="device_IDLE_s").sum(axis=1)

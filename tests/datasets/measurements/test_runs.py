@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from trainlaw.datasets import FEATURES, RunTable, configuration, find_cnn, find_cnn_counts, load
+from trainlaw.datasets import FEATURES, RunTable, configuration, find_cnn_counts, load
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.datasets.features.run_features import OF_ANY_RUN
 from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import LABELS
@@ -77,7 +78,7 @@ def test_links_default_to_the_gpus_own():
 
 
 def test_a_network_of_ones_own_is_counted():
-    own = find_cnn("resnet18", 64, 7)
+    own = build("resnet18", 64, 7)
     run = configuration(cnn=own, gpu="T4", batch_per_gpu=4)
     assert run.matrix(["params"]).item() == 11_180_103
     assert run.features().shape == (1, len(OF_ANY_RUN))

@@ -1,7 +1,7 @@
 """Torch modules of all networks: parameters and shapes of the graph; forward and backward really run."""
 
 import pytest
-from trainlaw.datasets.cnns import CnnBuilder
+from trainlaw.datasets.cnns.builder import CnnBuilder
 from trainlaw.datasets.cnns.graph import Cnn
 from trainlaw.datasets.cnns.zoo import build, zoo_names
 from trainlaw.datasets.profiler.configurations import Configuration

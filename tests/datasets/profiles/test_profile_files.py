@@ -102,7 +102,7 @@ def test_all_operations_of_the_built_in_profiles_are_known():
 
 def test_grouped_seconds_keep_the_total():
     pairs = load("profet-pairs")
-    profile = pairs.profile()
+    profile = pairs.frame[list(pairs.operations)]
     grouped = grouped_seconds(
         {name: profile[name].to_numpy() for name in profile}, pairs.frame["anchor_time_s"]
     )

@@ -15,7 +15,6 @@ from trainlaw.datasets import (
     PairTable,
     RunTable,
     built_in_gpus,
-    gpu_table,
     load,
 )
 from trainlaw.datasets.cnns.catalog import find_cnn_counts
@@ -156,7 +155,7 @@ def test_notice_lists_every_source_with_its_licence():
 
 
 def test_gpus_keep_their_schema():
-    table = gpu_table().replace("", None)
+    table = built_in_gpus().frame().replace("", None)
     typed, faults = typed_frame(table, GPU_COLUMNS)
     faults += value_faults(typed, GPU_COLUMNS)
     # Integrated GPUs use the host's memory, so they have none of their own.

@@ -8,18 +8,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from trainlaw.formulas import OPERATORS, Apply, Formula, GroupedConstant, Variable, parse_text, variables
-from trainlaw.formulas.printers import (
+from trainlaw.formulas.printers.language import hides_infinity, may_overflow
+from trainlaw.formulas.printers.latex import print_latex
+from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, mathml_symbols
+from trainlaw.formulas.printers.naming import identifiers, inert
+from trainlaw.formulas.printers.programming import (
     FUNCTIONS,
-    mathml_expression,
-    mathml_symbol,
     print_c_function,
     print_javascript,
-    print_latex,
     print_python_function,
 )
-from trainlaw.formulas.printers.language import hides_infinity, may_overflow
-from trainlaw.formulas.printers.mathml import mathml_symbols
-from trainlaw.formulas.printers.naming import identifiers, inert
 from trainlaw.formulas.printers.steps import named_steps
 
 from ...rows import each_row

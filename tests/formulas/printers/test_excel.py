@@ -7,8 +7,13 @@ import pytest
 from openpyxl.utils import get_column_letter
 from trainlaw.formulas import Apply, InputError, Variable, evaluate, parse_text
 from trainlaw.formulas.algebra.expression import nodes
-from trainlaw.formulas.printers import excel_expression, split_for_excel
-from trainlaw.formulas.printers.excel import MAX_LENGTH, MAX_LEVELS, _levels
+from trainlaw.formulas.printers.excel import (
+    MAX_LENGTH,
+    MAX_LEVELS,
+    _levels,
+    excel_expression,
+    split_for_excel,
+)
 
 from ...libreoffice import needs_libreoffice, recalculated
 

@@ -2,8 +2,7 @@ import re
 
 import pytest
 from trainlaw.formulas import parse_text, variables
-from trainlaw.formulas.printers import latex_expression, latex_symbol, print_latex
-from trainlaw.formulas.printers.latex import escaped
+from trainlaw.formulas.printers.latex import escaped, latex_expression, latex_symbol, print_latex
 
 SYMBOLS = {"x": "x", "y": "y", "z": r"z_{\mathrm{a}}"}
 

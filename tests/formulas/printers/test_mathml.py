@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 from trainlaw.formulas import parse_text, variables
-from trainlaw.formulas.printers import mathml_expression, mathml_symbol
+from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol
 
 CHILDREN = {"mfrac": 2, "msup": 2, "msub": 2, "mroot": 2}
 

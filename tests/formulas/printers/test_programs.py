@@ -10,13 +10,13 @@ import types
 import numpy as np
 import pytest
 from trainlaw.formulas import parse_text, variables
-from trainlaw.formulas.printers import (
+from trainlaw.formulas.printers.programming import (
+    C,
     print_c_function,
     print_javascript,
     print_python_function,
     print_r,
 )
-from trainlaw.formulas.printers.programming import C
 
 ROWS = 60
 

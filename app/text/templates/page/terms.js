@@ -1,11 +1,16 @@
 // Where the time goes: the largest shares, the smaller ones folded. Each share is a sum of terms of the formula.
 const FEW_TERMS = 5;
-const timesOf = ({ law, features, allReduce }) => ({
-  ...Object.fromEntries(
-    law.titles.map((title, place) => [title, law.terms[place].reduce((sum, term) => sum + term(features), 0)]),
-  ),
-  ...(FORMULA.coversGpus ? {} : { "all-reduce of the gradients": allReduce }),
-});
+const timesOf = ({ law, features, allReduce }) => {
+  const sides = law.sides.map((side) => side(features));
+  // A term inside a maximum counts where its side is larger than the others, of equal ones the first.
+  const wins = ([side, other, isLarger]) => sides[side] > sides[other] || (!isLarger && sides[side] === sides[other]);
+  const counted = ([term, against]) => (against.every(wins) ? term(features) : 0);
+  const time = (terms) => terms.reduce((sum, term) => sum + counted(term), 0);
+  return {
+    ...Object.fromEntries(law.titles.map((title, place) => [title, time(law.terms[place])])),
+    ...(FORMULA.coversGpus ? {} : { "all-reduce of the gradients": allReduce }),
+  };
+};
 const bar = (share, ends = null, kind = "") => {
   const width = (value) => `${100 * Math.max(0, Math.min(1, Number.isFinite(value) ? value : 0))}%`;
   const [outer, inner] = [element("span", { class: `bar ${kind}`, "aria-hidden": "true" }), element("i")];

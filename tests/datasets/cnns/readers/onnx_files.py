@@ -2,7 +2,7 @@
 
 import onnx
 from onnx import TensorProto, helper
-from trainlaw.datasets.cnns import Cnn, Layer
+from trainlaw.datasets.cnns.graph import Cnn, Layer
 
 _PLAIN = {
     "relu": "Relu",

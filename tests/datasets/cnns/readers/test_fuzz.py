@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trainlaw.datasets.cnns import Cnn, counts, read_cnn, training_memory
+from trainlaw.datasets.cnns.counts import counts
+from trainlaw.datasets.cnns.graph import Cnn
+from trainlaw.datasets.cnns.memory import training_memory
+from trainlaw.datasets.cnns.readers import read_cnn
 
 from ....refusals import read_or_refused
 

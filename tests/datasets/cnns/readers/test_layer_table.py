@@ -1,9 +1,11 @@
-import csv
-import json
 from itertools import product
 
-from trainlaw.datasets.cnns import build, cnn_from_records, counts, layer_records, read_cnn, write_layer_table
+from trainlaw.datasets.cnns.counts import counts
+from trainlaw.datasets.cnns.readers import read_cnn
+from trainlaw.datasets.cnns.readers.layer_table import cnn_from_records, layer_records
+from trainlaw.datasets.cnns.zoo import build
 
+from ....layer_tables import write_layer_table
 from ....rows import each_row
 
 CNNS = ("lenet5", "resnet18", "googlenet", "mobilenet_v3_small", "inception_v3_auxiliary")
@@ -37,12 +39,3 @@ def test_layers_are_read_by_name_too():
     for row in rows:
         row["inputs"] = " ".join(rows[i]["name"] for i in row["inputs"])
     assert cnn_from_records(rows, "again").layers == build("resnet18", 64, 10).layers
-
-
-def test_files_are_plain_rows(tmp_path):
-    table, content = tmp_path / "net.csv", tmp_path / "net.json"
-    for path in (table, content):
-        write_layer_table(build("lenet5"), path)
-    assert json.loads(content.read_text(encoding="utf-8"))["layers"][1]["kind"] == "conv"
-    with table.open(encoding="utf-8", newline="") as file:
-        assert next(csv.DictReader(file))["kind"] == "input"

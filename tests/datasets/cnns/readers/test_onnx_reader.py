@@ -3,7 +3,10 @@ import os
 import re
 
 import pytest
-from trainlaw.datasets.cnns import build, counts, read_cnn, read_onnx
+from trainlaw.datasets.cnns.counts import counts
+from trainlaw.datasets.cnns.readers import read_cnn
+from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
+from trainlaw.datasets.cnns.zoo import build
 from trainlaw.formulas.errors import InputError
 
 from ....rows import each_row

@@ -6,7 +6,10 @@ a channel.
 """
 
 import pytest
-from trainlaw.datasets.cnns import counts, read_onnx, read_torch, training_memory
+from trainlaw.datasets.cnns.counts import counts
+from trainlaw.datasets.cnns.memory import training_memory
+from trainlaw.datasets.cnns.readers.onnx_reader import read_onnx
+from trainlaw.datasets.cnns.readers.torch_reader import read_torch
 from trainlaw.formulas.errors import InputError
 
 from ....rows import each_row
