@@ -12,7 +12,7 @@ from typing import Any
 from trainlaw.formulas.errors import InputError
 
 #: Raised whenever results are stored in another way.
-FORMAT = "trainlaw journal 2"
+FORMAT = "trainlaw journal 3"
 
 
 class Journal:

@@ -164,6 +164,7 @@ def known_levels(
     X: pd.DataFrame,
     unit: str,
     rates: Sequence[MeasuredRates],
+    *,
     workers: int = 1,
     executor: Executor | None = None,
 ) -> tuple[LevelError, ...]:

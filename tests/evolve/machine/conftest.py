@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from trainlaw.evolve.machine import arrays, children, evaluation, fitting, kernels, moves
+from trainlaw.evolve.machine import arrays, evaluation, fitting, kernels, moves
 from trainlaw.evolve.machine.arrays import Programs, Rows, make_rows
 
 
