@@ -41,9 +41,7 @@ def errors_frame(result: StudyResult) -> pd.DataFrame:
     """
     if not len(result.predictions):
         return pd.DataFrame(columns=_KEYS)
-    summary = result.summary()
-    summary.insert(0, "name", OVERALL)
-    parts = [summary.assign(level=OVERALL)]
+    parts = [result.summary().assign(level=OVERALL, name=OVERALL)]
     for level in (BY_GPU, BY_CNN, *(name for name in FURTHER_LEVELS if name in result.predictions)):
         parts.append(result.errors_by(level).rename(columns={level: "name"}).assign(level=level))
     frame = _mean_over_seeds(pd.concat(parts, ignore_index=True))
@@ -63,7 +61,7 @@ def _mean_over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     single = frame[seeded & (frame["level"] == OVERALL)]
     rest = frame[~seeded & (frame["estimator"] != OURS)]
     merged = pd.concat([means.assign(estimator=OURS), single, rest], ignore_index=True)
-    # In the order of the table: line by line, its estimators as they came.
+    # In the order of the table: line by line, its estimators in their order.
     lines, names = pd.MultiIndex.from_frame(frame[["level", "name"]]).unique(), frame["estimator"].unique()
     place = lines.get_indexer(pd.MultiIndex.from_frame(merged[["level", "name"]]))
     merged = merged.iloc[np.lexsort((pd.Index(names).get_indexer(merged["estimator"]), place))]

@@ -113,7 +113,7 @@ def check_file(
     from trainlaw.app.inputs.run_tables import built_in_file, file_options, named_file, run_faults
     from trainlaw.app.inputs.selection import pairs_of
     from trainlaw.app.models.doubts import built_in_doubts, remarks, trusted
-    from trainlaw.app.models.timed_parts import is_training
+    from trainlaw.app.models.law_times import is_training
     from trainlaw.datasets import DATASETS
     from trainlaw.formulas import InputError
 
@@ -238,8 +238,7 @@ def import_file(
         table=table_number or 0,
         area=area or "",
     )
-    others = [("--out", to), ("--merge-with", merge_with)]
-    runs = imported_runs(file, answers, gpu_file, cnn_file, others=others)
+    runs = imported_runs(file, answers, gpu_file, cnn_file)
     _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
 
 

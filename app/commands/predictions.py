@@ -400,7 +400,7 @@ def schedule_command(
     *,
     cnn: CnnName,
     gpu: GpuName,
-    streams: int = option("Number of streams, 1 to 128; smaller numbers are shown, too.", default=4, min=1),
+    streams: int = option("Number of streams; smaller numbers are shown, too.", default=4, min=1, max=128),
     batch: int = option("Images per iteration.", default=32, min=1),
     pixels: Pixels = None,
     phase: Phase = option("Schedule a training iteration or the forward pass alone.", default=Phase.training),

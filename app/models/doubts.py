@@ -8,8 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.law_times import law_seconds, single_gpu_law_seconds
-from trainlaw.app.models.timed_parts import check_timed_parts, is_training
+from trainlaw.app.models.law_times import (
+    check_timed_parts,
+    is_training,
+    law_seconds,
+    single_gpu_law_seconds,
+)
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import DATASETS, RunTable, built_in_gpus
 from trainlaw.datasets.measurements.inspection import SERIES, over_smaller_batch

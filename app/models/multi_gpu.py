@@ -11,7 +11,7 @@ Decomposition as in Pei et al., "Iteration Time Prediction for CNN in Multi-GPU 
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 
 import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
@@ -127,9 +127,8 @@ def added_time() -> Expression:
         algorithm_indicator(feature)
         for feature in dict.fromkeys(FEATURE_OF_ALGORITHM[name] for name in scaling.provenance[ALGORITHMS])
     ]
-    is_covered: Expression = Variable(covered[0])
-    for name in covered[1:]:
-        is_covered = Apply("add", (is_covered, Variable(name)))
+    indicators: list[Expression] = [Variable(name) for name in covered]
+    is_covered = reduce(lambda one, other: Apply("add", (one, other)), indicators)
     others = substitute(feature_expression(EXCHANGE), dict.fromkeys(covered, Constant(0.0)))
     return Apply("add", (Apply("mul", (is_covered, added)), fold_constants(others)))
 

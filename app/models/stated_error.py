@@ -51,11 +51,6 @@ def signed_points(value: float) -> str:
     return f"{round(value, 1) + 0.0:+.1f}"
 
 
-def uncertain_gains(errors: CarriedErrors) -> tuple[str, ...]:
-    """Return the controls over which the interval of what the search adds, to a tenth, is not above 0."""
-    return tuple(name for name, (_, low, _) in evolution_gains(errors).items() if round(low, 1) <= 0)
-
-
 def evolution_sentence(errors: CarriedErrors) -> str:
     """Return the lead over the controls, with the interval over GPU groups; "" without controls."""
     added = []

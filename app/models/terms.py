@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -141,14 +142,11 @@ def part_values(
     used = {spec.name: np.asarray(columns[spec.name]) for spec in formula.used_features}
     length = len(next(iter(columns.values()))) if columns else 1
     rows = []
-    known: dict[Expression, np.ndarray] = {}
 
+    @cache
     def value(expression: Expression) -> np.ndarray:
-        if expression not in known:
-            values, valid = evaluate(expression, used)
-            # A term without features is the same for every row.
-            known[expression] = np.broadcast_to(np.where(valid, values, np.nan), length)
-        return known[expression]
+        # A term without features is the same for every row.
+        return np.broadcast_to(values_of(expression, used), length)
 
     for part in parts_of(formula):
         of_rows = value(part.expression)
@@ -157,6 +155,15 @@ def part_values(
             of_rows = np.where(wins, of_rows, 0.0)
         rows.append(of_rows if sums is None else sums.apply(of_rows))
     return np.array(rows)
+
+
+def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""
+    names = variables(expression)
+    shape = np.broadcast_shapes(*(np.shape(columns[name]) for name in names)) if names else ()
+    flat = {name: np.broadcast_to(columns[name], shape).ravel() for name in names}
+    values, valid = evaluate(expression, flat)
+    return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
 def mean_shares(

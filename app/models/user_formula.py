@@ -18,6 +18,7 @@ from trainlaw.app.models.builtin import (
     formula_named,
 )
 from trainlaw.app.models.scopes import SCOPE_HANDLING, check_scope, feature_specs_for, handling
+from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import FEATURES, TARGET
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.formulas import (
@@ -40,21 +41,7 @@ from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU, RUN
 
 TEXTBOOK = "textbook"  # in place of a scaling formula: the all-reduce in closed form
 #: Short names for the features that formulas are usually written in.
-ALIASES: Mapping[str, str] = {
-    "batch": "batch_per_gpu",
-    "peak": "peak_flop_per_s",
-    "bandwidth": "bandwidth_byte_per_s",
-    "activations": "activation_elements",
-    "conv_outputs": "conv_output_elements",
-    "im2col": "im2col_elements",
-    "parameters": "params",
-    "weights": "params",
-    "layers": "n_layers",
-    "convs": "n_conv",
-    "bytes": "bytes_per_element",
-    "sms": "sm_count",
-    "cores": "core_count",
-}
+ALIASES: Mapping[str, str] = toml_table(__file__, "aliases.toml")
 
 
 def read_formula(text: str, scope: str = RUN) -> Formula:

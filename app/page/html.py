@@ -54,7 +54,11 @@ def page_html(formula: Formula) -> str:
         names_kinds=names_kinds(formula),
         target=mathml_symbol(formula.target.symbol),
         expression=_in_symbols(formula),
-        shorter_formulas=[(name, _label(name, law), _in_symbols(law)) for name, law in laws.items() if name],
+        shorter_formulas=[
+            (name, f"{_choice(name, law)}, {len(constants(law.expression))} constants", _in_symbols(law))
+            for name, law in laws.items()
+            if name
+        ],
         symbols=_symbol_table(laws.values()),
         errors=_errors(formula),
         origin={key: facts.get(key, "unknown") for key in ("table", "table_sha256")},
@@ -96,11 +100,6 @@ def _choice(name: str, formula: Formula) -> str:
     error = show_percent(overall_error(formula, OURS))
     timed = "forward pass" if formula.scope == FORWARD else f"training, {name or 'full'}"
     return f"{timed}: {own_error(formula) or f'error {error} %'}"
-
-
-def _label(name: str, formula: Formula) -> str:
-    """Return the heading of a shorter formula: its name in the list, and its size."""
-    return f"{_choice(name, formula)}, {len(constants(formula.expression))} constants"
 
 
 def _timed(formula: Formula) -> str:

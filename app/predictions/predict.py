@@ -15,9 +15,9 @@ from trainlaw.app.answers.nearest_run import nearest_run_columns
 from trainlaw.app.answers.said import Answers, answered
 from trainlaw.app.models.builtin import offered_formulas
 from trainlaw.app.models.doubts import time_doubt
+from trainlaw.app.models.law_times import is_training
 from trainlaw.app.models.multi_gpu import covering, exchange_seconds, scaled_runs, scaling_columns
 from trainlaw.app.models.scopes import check_predictable, formula_rows
-from trainlaw.app.models.timed_parts import is_training
 from trainlaw.app.predictions.training import Training
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula, InputError

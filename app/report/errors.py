@@ -225,23 +225,16 @@ def _coverage(outcome: StudyOutcome) -> Table:
 
 def _platform_tables(matrix: pd.DataFrame) -> list[tuple[str, Table]]:
     """A table per estimator of the errors from each platform to each; rows train, columns test."""
-    tables = []
-    for estimator in matrix["estimator"].unique():
-        part = matrix[matrix["estimator"] == estimator].set_index(["train", "test"])
-        tests = sorted(matrix["test"].unique())
-        rows = [
-            [train, *(_cell(part, train, test) for test in tests)]
-            for train in sorted(matrix["train"].unique())
-        ]
-        title = (
-            "evolved formula, constants refitted on each" if estimator == OURS else title_of(str(estimator))
-        )
-        tables.append((title, table_of_numbers(["", *tests], rows)))
+    tables, tests = [], sorted(matrix["test"].unique())
+    shown = matrix.assign(cell=list(map(_cell, matrix["macro_mape_percent"], matrix["low"], matrix["high"])))
+    for estimator, part in shown.groupby("estimator", sort=False):
+        cells = part.pivot(index="train", columns="test", values="cell")
+        cells = cells.reindex(index=sorted(matrix["train"].unique()), columns=tests).fillna("-")
+        is_ours = estimator == OURS
+        title = "evolved formula, constants refitted on each" if is_ours else title_of(str(estimator))
+        tables.append((title, table_of_numbers(["", *tests], list(cells.itertuples(name=None)))))
     return tables
 
 
-def _cell(part: pd.DataFrame, train: str, test: str) -> str:
-    if (train, test) not in part.index:
-        return "-"
-    low, high, error = (float(part[name][train, test]) for name in ("low", "high", "macro_mape_percent"))
+def _cell(error: float, low: float, high: float) -> str:
     return f"{show_percent(error)} ({_range(low, high)})" if math.isfinite(low) else show_percent(error)

@@ -36,11 +36,11 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     """
     save_formula(outcome.formula, folder / "formula.json")
     _write_front(folder, outcome)
-    _write_frame(folder / "errors.csv", outcome.errors)
     everything = outcome.few.result if outcome.few else outcome.result
-    _write_frame(folder / "predictions.csv", everything.predictions)
-    for name, matrix in outcome.matrices.items():
-        _write_frame(folder / f"platforms-{name}.csv", matrix)
+    frames = {"errors": outcome.errors, "predictions": everything.predictions}
+    frames |= {f"platforms-{name}": matrix for name, matrix in outcome.matrices.items()}
+    for name, frame in frames.items():
+        _write_frame(folder / f"{name}.csv", frame)
     definition = _seen_from(folder, outcome.definition)
     (folder / "study.toml").write_text(definition_text(definition), encoding="utf-8")
     if not outcome.missing:

@@ -15,14 +15,7 @@ FONT = "Calibri"
 _STYLES = toml_table(__file__, "styles.toml")
 #: Formats of cells by the name of their style; a style that is like another has that one's format, changed.
 STYLES: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        name: {
-            key: value
-            for key, value in {**_STYLES.get(style.get("like", ""), {}), **style}.items()
-            if key != "like"
-        }
-        for name, style in _STYLES.items()
-    }
+    {name: {**_STYLES.get(style.pop("like", ""), {}), **style} for name, style in _STYLES.items()}
 )
 
 
@@ -60,7 +53,7 @@ class SheetPlan:
     """One sheet; rows and columns are counted from 0.
 
     widths : of the first columns, in characters. heights : of rows, in points. drop_downs : name of the list
-    per cell. open_lists : cells that take other values, too. limits : of the number that a cell takes:
+    per cell, and whether it takes other values, too. limits : of the number that a cell takes:
     "integer" or "decimal", least and most. expected : the cell text when there is no warning. frozen : rows
     and columns that stay in view. printed_rows : how many rows print, on one page. shared : first and last
     row by column, whose formulas differ by the row only and name no other sheet. bars : first and last row by
@@ -71,8 +64,7 @@ class SheetPlan:
     widths: Sequence[float]
     cells: dict[tuple[int, int], PlannedCell] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
-    drop_downs: dict[tuple[int, int], str] = field(default_factory=dict)
-    open_lists: set[tuple[int, int]] = field(default_factory=set)
+    drop_downs: dict[tuple[int, int], tuple[str, bool]] = field(default_factory=dict)
     limits: dict[tuple[int, int], tuple[str, float, float]] = field(default_factory=dict)
     expected: dict[tuple[int, int], str] = field(default_factory=dict)
     shared: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -170,12 +162,6 @@ class SheetWriter:
     def define_range(self, name: str, column: int, first: int, last: int) -> None:
         """Give rows `first` to `last` of a column a name that all sheets know."""
         self.book.names[name] = f"{quoted(self.name)}!{column_range(column, first, last)}"
-
-    def drop_down(self, row: int, column: int, listed: str, *, is_open: bool = False) -> None:
-        """Offer a cell the values of the range named `listed`; is_open : whether it takes further values."""
-        self.plan.drop_downs[row, column] = listed
-        if is_open:
-            self.plan.open_lists.add((row, column))
 
     def heads(self, row: int, titles: Sequence[str], of_texts: Sequence[str] = ()) -> None:
         """Write the titles of columns; the first one and those `of_texts` are aligned to the left."""

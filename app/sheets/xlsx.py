@@ -125,9 +125,8 @@ def _shared(plan: SheetPlan) -> dict[str, str]:
 
 def _restrict(sheet: Worksheet, plan: SheetPlan) -> None:
     """Offer lists of values, and limit numbers."""
-    for (row, column), listed in plan.drop_downs.items():
-        message = "Choose from the list, or add a row to its sheet."
-        is_open = (row, column) in plan.open_lists
+    message = "Choose from the list, or add a row to its sheet."
+    for (row, column), (listed, is_open) in plan.drop_downs.items():
         rule = {
             "validate": "list",
             "source": f"={listed}",

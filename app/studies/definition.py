@@ -13,7 +13,7 @@ from trainlaw.app.inputs.declared import check_limits
 from trainlaw.app.inputs.retired import check_retired
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.doubts import trusted
-from trainlaw.app.models.timed_parts import check_timed_parts
+from trainlaw.app.models.law_times import check_timed_parts
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.kinds.kind import OWN_LIST, RUNS, StudyKind
 from trainlaw.datasets import DATASETS, RunTable

@@ -10,7 +10,7 @@ from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.calibration import calibrated_law
 from trainlaw.app.models.front import worth_lines
-from trainlaw.app.models.stated_error import uncertain_gains
+from trainlaw.app.models.stated_error import evolution_gains
 from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.datasets import RunTable
@@ -82,7 +82,9 @@ def formula_verdict(formula: Formula, result: StudyResult, is_evolved: bool) -> 
         ours, theirs = (show_percent(errors.overall[name]) for name in (OURS, best))
         return (f"worse than a baseline: its held-out error is {ours} %, of {title_of(best)} {theirs} %",)
     better = _better_by_other_means(formula, errors)
-    controls = " or ".join(map(title_of, uncertain_gains(errors))) if is_evolved else ""
+    # Controls over which the interval of what the search adds, to a tenth, is not above 0.
+    unsure = [title_of(name) for name, (_, low, _) in evolution_gains(errors).items() if round(low, 1) <= 0]
+    controls = " or ".join(unsure) if is_evolved else ""
     fitted = f"fitted rather than found: evolution adds nothing certain to {controls}" if controls else ""
     return tuple(filter(None, (better, fitted)))
 

@@ -7,9 +7,8 @@ training time estimator", 2020, also evolve the set to measure.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from trainlaw.app.models.doubts import trusted
 from trainlaw.app.models.scopes import check_scope, handling
 from trainlaw.app.models.user_formula import find_formula
 from trainlaw.app.studies.definition import definition_of, read_definition
+from trainlaw.app.suggest.options import SuggestOptions
 from trainlaw.app.text.steps import OnStep, part_of, unseen
 from trainlaw.datasets import DATASETS, RunTable
 from trainlaw.datasets.measurements.formula_rows import feature_rows
@@ -50,39 +50,31 @@ class StudiedFront:
     origin: str
 
 
-def find_front(
-    given: Path | None,
-    folder: Path,
-    runs: str | None = None,
-    gpu_file: Path | None = None,
-    cnn_files: Iterable[Path] | None = None,
-    *,
-    trust: bool = False,
-) -> StudiedFront:
-    """Return the front of a run folder or a formula.json: the given one, that in use, or built in.
+def find_front(options: SuggestOptions, folder: Path) -> StudiedFront:
+    """Return the front of the formula of the options: the given one, that in use in `folder`, or built in.
 
-    runs : a built-in table or a file of runs in place of those of the study. gpu_file, cnn_files : GPUs and
-    CNNs for that file. trust : take its times as they are. InputError for a formula without runs on one GPU,
-    or whose runs are not known.
+    The runs are those of the study, unless others are given. InputError for a formula without runs on one
+    GPU, or whose runs are not known.
     """
+    given, runs = options.front, options.runs
     chosen, origin = find_formula(given, folder)
     check_scope(chosen, RUN, LAYER, MULTI_GPU_RUN, origin=origin)
     place = _run_folder(given, folder)
-    near_equals = _near_best(place) if place else ()
-    if runs is not None:
-        table = trusted(find_table(runs, gpu_file, cnn_files), trust or runs in DATASETS)
-        return StudiedFront(chosen, near_equals, table, origin)
-    return StudiedFront(chosen, near_equals, _runs_of_study(place, chosen, origin), origin)
+    if runs is None:
+        table = _runs_of_study(place, chosen, origin)
+    else:
+        table = find_table(runs, options.gpu_file, options.cnn_file)
+        table = trusted(table, options.trust or runs in DATASETS)
+    return StudiedFront(chosen, _near_best(place) if place else (), table, origin)
 
 
 def _run_folder(given: Path | None, folder: Path) -> Path | None:
     """The run folder that a formula lies in, None where it lies elsewhere."""
-    if given is None:
-        used = used_formulas(folder).get(ONE_GPU)
-        given = None if used is None else folder / used
-    if given is None:
+    used = used_formulas(folder).get(ONE_GPU) if given is None else given
+    if used is None:
         return None
-    place = given if given.is_dir() else given.parent
+    path = folder / used
+    place = path if path.is_dir() else path.parent
     return place if (place / "provenance.json").is_file() else None
 
 
@@ -99,8 +91,7 @@ def _held_out_percent(law: Formula) -> float:
 
 
 def _runs_of_study(place: Path | None, chosen: Formula, origin: str) -> RunTable:
-    definition = place / "study.toml" if place else None
-    if definition is not None and definition.is_file():
+    if place and (definition := place / "study.toml").is_file():
         study = definition_of(read_definition(definition), str(definition))
         gpus, cnns = study.gpu_file, map(Path, study.cnn_file)
         return find_table(study.table, None if not gpus else Path(gpus), cnns)
@@ -142,20 +133,10 @@ class Candidates:
 
         The mean over features. A range spans the measured runs and all candidates.
         """
-        taken = self.amounts[np.asarray(rows, dtype=np.intp)]
-        low = np.minimum(self._ends[0], taken.min(axis=0, initial=np.inf))
-        high = np.maximum(self._ends[1], taken.max(axis=0, initial=-np.inf))
-        whole = self._whole
-        return float(np.mean((high - low)[whole > 0] / whole[whole > 0])) if (whole > 0).any() else 1.0
-
-    @cached_property
-    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.measured.min(axis=0), self.measured.max(axis=0)
-
-    @cached_property
-    def _whole(self) -> np.ndarray:
-        whole: np.ndarray = np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
-        return whole
+        taken = np.vstack([self.measured, self.amounts[np.asarray(rows, dtype=np.intp)]])
+        whole = np.ptp(np.vstack([self.measured, self.amounts]), axis=0)
+        known = whole > 0
+        return float(np.mean(np.ptp(taken, axis=0)[known] / whole[known])) if known.any() else 1.0
 
     def best_set(self, size: int, seed: int = 0) -> list[int]:
         """Return the set of `size` to measure, as positions, the most representative first.
@@ -207,6 +188,11 @@ class Suggestion:
     uncertainty: float
     disagreement: float
     new: tuple[tuple[str, float], ...]
+
+    @property
+    def percents(self) -> tuple[float, ...]:
+        """What it represents, its uncertainty and the disagreement, in percent."""
+        return tuple(100 * share for share in (self.represents, self.uncertainty, self.disagreement))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def suggestions_text(found: Suggestions, pool: RunTable, front: StudiedFront, no
     rows = [[number, *_cells(member, pool)] for number, member in enumerate(found.members, start=1)]
     header = ["", "CNN", "batch", "px", "GPU", "time", "cost", "represents", "uncertain", "disagree"]
     numbered = enumerate(found.members, start=1)
-    ranges = [f"{number}: {_new_ranges(member)}" for number, member in numbered if member.new]
+    ranges = [f"{number}: {_new_ranges(member, _SHOWN_RANGES)}" for number, member in numbered if member.new]
     before, after = (show_percent(100 * share) for share in found.covered)
     cost = show_seconds(sum(member.cost_s for member in found.members))
     prose = (
@@ -55,19 +55,15 @@ def _less(share: float) -> str:
 
 def _cells(member: Suggestion, pool: RunTable) -> list[object]:
     run = pool.frame.iloc[member.row]
-    shares = (member.represents, member.uncertainty, member.disagreement)
     return [
-        run["cnn"],
-        int(run["batch_per_gpu"]),
-        int(run["input_size_px"]),
-        run["gpu"],
-        show_seconds(member.predicted_s),
-        show_seconds(member.cost_s),
-        *(f"{show_percent(100 * share)} %" for share in shares),
+        *(run[name] for name in ("cnn", "batch_per_gpu", "input_size_px", "gpu")),
+        *map(show_seconds, (member.predicted_s, member.cost_s)),
+        *(f"{show_percent(percent)} %" for percent in member.percents),
     ]
 
 
-def _new_ranges(member: Suggestion, most: int = _SHOWN_RANGES) -> str:
+def _new_ranges(member: Suggestion, most: int | None = None) -> str:
+    """Return by how much features lie beyond the measured ranges; most : how many are named, None for all."""
     texts = [f"{name} x {show_number(factor, 2)}" for name, factor in member.new[:most]]
     more = len(member.new) - len(texts)
     return ", ".join(texts) + (f" and {more} more" if more else "")
@@ -80,19 +76,9 @@ def plan_csv(found: Suggestions, pool: RunTable) -> str:
         run = pool.frame.iloc[member.row]
         device = pool.facts.gpus.find(str(run["gpu"]))
         threads = int(device.sm_count) if device.device == "CPU" else ""
-        shares = (member.represents, member.uncertainty, member.disagreement)
-        rows.append(
-            [
-                *(run[name] if isinstance(run[name], str) else int(run[name]) for name in _PLANNED),
-                threads,
-                int(run["n_gpus"]),
-                run["gpu"],
-                member.predicted_s,
-                member.cost_s,
-                *(100 * share for share in shares),
-                _new_ranges(member, len(member.new)),
-            ]
-        )
+        where = (*(run[name] for name in _PLANNED), threads, run["n_gpus"], run["gpu"])
+        why = (member.predicted_s, member.cost_s, *member.percents, _new_ranges(member))
+        rows.append([*where, *why])
     return Table.of([*_PLANNED, "threads", "n_gpus", "gpu", *PLAN_NOTES], rows).csv()
 
 
@@ -178,14 +164,7 @@ def run_suggest(options: SuggestOptions, on_step: OnStep = unseen) -> tuple[str,
     on_step : called when a step begins.
     """
     on_step("reading the runs", 0.0)
-    front = find_front(
-        options.front,
-        Path.cwd(),
-        options.runs,
-        options.gpu_file if options.runs else None,
-        options.cnn_file if options.runs else None,
-        trust=options.trust,
-    )
+    front = find_front(options, Path.cwd())
     pool, note = worth_measuring(_pool(options, part_of(on_step, 0.1, 0.5)), [front.measured])
     found = suggested_runs(
         front, pool, options.number, options.repeats, seed=options.seed, on_step=part_of(on_step, 0.5, 1.0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 from trainlaw.app.inputs.spreadsheets import imported
 from trainlaw.app.models.plausibility import checked_times
 from trainlaw.app.terminal.output import TABLES
@@ -26,6 +27,8 @@ _ONE_TABLE: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "--sheet": lambda text: {"sheet": text},
 }
 _MOST_TABLES = 6
+# Options of `calibrate` that are those of `data import`.
+_OF_CALIBRATE = ("--set", "--unit", "--precision", "--columns-are", "--gpu-file", "--cnn-file", "--trust")
 _OURS = TABLES["import_columns"] | {f"{FLAG}{flag}": ours for flag, ours in OF_FLAG.items()}
 
 
@@ -87,40 +90,16 @@ def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
     return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
 
 
-def given_words(answers: SheetAnswers, others: Sequence[tuple[str, object]]) -> list[str]:
-    """Return the options that give these answers, and others by name where they have a value."""
-    tokens: list[str] = []
-    for option, value in others:
-        tokens += [option, str(value)] if value is not None else []
-    for ours, theirs in answers.columns.items():
-        tokens += ["--column", f"{ours}={theirs}"]
-    for (column, text), value in answers.values.items():
-        tokens += ["--value", f"{column}:{text}={value}"]
-    for ours, value in answers.constants.items():
-        tokens += ["--precision", value] if ours == "precision" else ["--set", f"{ours}={value}"]
-    for column, value in answers.only:
-        tokens += ["--only", f"{column}={value}"]
-    for name in answers.ignored:
-        tokens += ["--ignore", name]
-    for option, text in (
-        ("--unit", answers.unit),
-        ("--batch-is", answers.batch_is),
-        ("--decimal", answers.decimal),
-        ("--sheet", answers.sheet),
-        ("--table", str(answers.table or "")),
-        ("--range", answers.area),
-        ("--columns-are", ",".join(answers.columns_are)),
-        ("--sheets-are", answers.sheets_are),
-        ("--skip-rows", ",".join(answers.skipped_rows)),
-    ):
-        tokens += [option, text] if text else []
-    for option, is_given in (
-        ("--skip-unmeasured", answers.skip_unmeasured),
-        ("--fill-down", answers.fill_down),
-        ("--trust", answers.trust),
-    ):
-        tokens += [option] if is_given else []
-    return tokens
+def _given_words() -> list[str]:
+    """Return the options of the running command that `data import` takes, too, as words."""
+    context, words = click.get_current_context(), list[str]()
+    for each in context.command.params:
+        value, name = context.params.get(str(each.name)), each.opts[0]
+        is_import = context.command.name == "import" or name in _OF_CALIBRATE
+        if isinstance(each, click.Option) and is_import and value not in (None, (), False):
+            for one in value if each.multiple else (value,):
+                words += [name] if each.is_flag else [name, str(one)]
+    return words
 
 
 def number_of_issues(made: Imported, command: str) -> str:
@@ -140,20 +119,12 @@ def imported_runs(
     answers: SheetAnswers,
     gpu_file: Path | None = None,
     cnn_files: Sequence[Path] | None = None,
-    others: Sequence[tuple[str, object]] = (),
 ) -> RunTable:
-    """Print how a table is read, and return its runs; InputError with the command where something is open.
+    """Print how a table is read, and return its runs; InputError with the command where something is open."""
 
-    others : further options of the command and their values.
-    """
-    files: list[tuple[str, object]] = [
-        ("--gpu-file", gpu_file),
-        *(("--cnn-file", path) for path in cnn_files or ()),
-    ]
-
-    def read(answers: SheetAnswers) -> tuple[Imported, str]:
+    def read(answers: SheetAnswers, table: Sequence[str] = ()) -> tuple[Imported, str]:
         made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
-        return made, rerun_command(str(file), given_words(answers, [*others, *files]), made.issues)
+        return made, rerun_command(str(file), [*_given_words(), *table], made.issues)
 
     made, command = read(answers)
     print(columns_text(made))
@@ -162,7 +133,8 @@ def imported_runs(
         tables = [option for issue in made.issues for option in issue.options if option[0] in _ONE_TABLE]
         # Each table of a file has other questions.
         commands = [
-            read(replace(answers, **_ONE_TABLE[name](text)))[1] for name, text in tables[:_MOST_TABLES]
+            read(replace(answers, **_ONE_TABLE[option[0]](option[1])), option)[1]
+            for option in tables[:_MOST_TABLES]
         ]
         for text in commands:
             print(f"\none of the tables: {text}")

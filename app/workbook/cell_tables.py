@@ -6,12 +6,13 @@ for its number. Its values for the first choice come from the same expression.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
-from trainlaw.app.answers.figure_rows import definition_of
+from trainlaw.app.models.terms import values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter, column_range, quoted
-from trainlaw.app.workbook.model import filled, new_sheet, steps_of, values_of
+from trainlaw.app.workbook.model import filled, new_sheet, steps_of
 from trainlaw.formulas import Expression, variables
 from trainlaw.formulas.printers.excel import split_for_excel
 from xlsxwriter.utility import xl_col_to_name
@@ -35,6 +36,7 @@ class SheetColumn(NamedTuple):
     values: list[float | str]
 
 
+@dataclass
 class CellTable:
     """A sheet under construction: rows that are computed alike, of which the first ones have values.
 
@@ -43,32 +45,26 @@ class CellTable:
     key. top : its first row, counted from 0.
     """
 
-    def __init__(
-        self,
-        name: str,
-        known: int,
-        count: int,
-        facts: Callable[[str], tuple[str, np.ndarray]],
-        *,
-        words: Mapping[str, Sequence[str]],
-        top: int = TOP,
-    ) -> None:
-        self.name, self.known, self.count, self._facts, self.top = name, known, count, facts, top
-        self._words = words
-        self.columns: dict[str, SheetColumn] = {}
+    name: str
+    known: int
+    count: int
+    facts: Callable[[str], tuple[str, np.ndarray]]
+    words: Mapping[str, Sequence[str]]
+    top: int = TOP
+    columns: dict[str, SheetColumn] = field(default_factory=dict)
 
-    def add(self, key: str, values: Values, template: str = "", words: Sequence[str] = ()) -> None:
+    def add(self, key: str, values: Values, words: Sequence[str] = (), **places: str) -> None:
         """Add a column; a value that is not finite is shown as an empty cell.
 
-        words : its title, unit and style, by default those of the table, which may have its template, too.
+        words : its title, unit, style and template, by default those of the table, filled with `places`.
         """
         shown = [
             value if isinstance(value, str) else float(value) if np.isfinite(value) else ""
             for value in values
         ]
         padded = [*shown, *[""] * (self.count - len(shown))]
-        title, unit, style, *own = words or self._words[key]
-        whole = template or "".join(map(filled, own))
+        title, unit, style, *template = words or self.words[key]
+        whole = "".join(filled(text, places) for text in template)
         self.columns[key] = SheetColumn(key, title, unit, style, whole, padded)
 
     def add_expression(
@@ -93,22 +89,18 @@ class CellTable:
             values = np.where(flags, np.broadcast_to(values_of(meaning, known), self.known), np.nan)
             guarded = f'IF(AND({",".join(["TRUE", *guards])}),IFERROR({text},""),"")'
             if number == len(steps):
-                self.add(key, values, guarded, words)
+                self.add(key, values, (*(words or self.words[key]), guarded))
             else:
-                self.add(f"{key} {number}", values, guarded, (f"step {number}", "", "general"))
-
-    def add_answer(self, name: str) -> None:
-        """Add a row of the table of answers as a column, over earlier columns of these names."""
-        self.add_expression(name, definition_of(name))
+                self.add(f"{key} {number}", values, (f"step {number}", "", "general", guarded))
 
     def place(self, name: str) -> str:
         """Return the template of the place of a base column."""
-        return f"{{@{name}}}" if name in self.columns else self._facts(name)[0]
+        return f"{{@{name}}}" if name in self.columns else self.facts(name)[0]
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column or base column of the known rows, (n_known,); nan where there is no number."""
         if name not in self.columns:
-            return np.broadcast_to(self._facts(name)[1], self.known)
+            return np.broadcast_to(self.facts(name)[1], self.known)
         values = self.columns[name].values[: self.known]
         return np.array([np.nan if isinstance(value, str) else value for value in values])
 
@@ -124,9 +116,7 @@ class CellTable:
         ranks[np.argsort(keys, kind="stable")] = np.arange(1.0, self.known + 1)
         letter, whole = xl_col_to_name(list(self.columns).index(key)), self.span(key, of_sheet=False)
         above = f"${letter}${self.top}:${letter}{{above}}"
-        text = f"SUMPRODUCT(({whole}<{{@{key}}})*1)+SUMPRODUCT(({above}={{@{key}}})*1)+1"
-        template = f'IF(ISNUMBER({{@{key}}}),{text},"")'
-        self.add("rank", np.where(np.isfinite(keys), ranks, np.nan), template)
+        self.add("rank", np.where(np.isfinite(keys), ranks, np.nan), whole=whole, upper=above)
 
     def write(self, book: BookPlan) -> SheetWriter:
         """Write the sheet and return it; cells of a column without a template are for the user."""
@@ -143,11 +133,8 @@ class CellTable:
             sheet.text(self.top - 2, number, item.title, head if number else "head")
             sheet.text(self.top - 1, number, item.unit, "small")
             if not item.template:
-                for row, value in zip(rows, item.values, strict=True):
-                    if isinstance(value, str) and value:
-                        sheet.text(row, number, value, item.style)
-                    else:
-                        sheet.number(row, number, math.nan if value == "" else float(value), item.style)
+                for row in rows:
+                    sheet.number(row, number, math.nan, item.style)
                 continue
             for row, value, place in zip(rows, item.values, places, strict=True):
                 sheet.formula(row, number, item.template.format_map(place), value, item.style)
@@ -158,43 +145,29 @@ class CellTable:
         sheet.plan.frozen = (self.top, 1)
         return sheet
 
-    def order(self) -> np.ndarray:
-        """Return the known rows that have a rank, the best first."""
-        ranks = self.numbers("rank")
-        return np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
-
-
-class Head(NamedTuple):
-    """A column of a view: its title, unit, style, width, and what its cells are multiplied by."""
-
-    title: str
-    unit: str
-    style: str
-    width: float
-    scale: int = 1
-
 
 def write_best_first(
-    sheet: SheetWriter, table: CellTable, heads: Mapping[str, Head], top: int, rows: int
+    sheet: SheetWriter, table: CellTable, heads: Mapping[str, Sequence[Any]], top: int, rows: int
 ) -> None:
-    """Write the first `rows` ranks of a table below a line of heads in row `top`; `heads` by column key."""
-    place = "ROWS($A${first}:$A{row})"
-    ranks, order = table.span("rank"), table.order()
-    for column, head in enumerate(heads.values()):
-        text = f"{head.title}, {head.unit}" if head.unit else head.title
-        sheet.text(top, column, text, "head_unit" if head.style == "unit" else "head_right")
+    """Write the first `rows` ranks of a table below a line of heads in row `top`.
+
+    heads : title, unit, style, width and what its cells are multiplied by, by column key.
+    """
+    whole, ranks = table.span("rank"), table.numbers("rank")
+    # The known rows that have a rank, the best first.
+    order = np.argsort(ranks, kind="stable")[: int(np.isfinite(ranks).sum())]
+    for column, (title, unit, style, *_) in enumerate(heads.values()):
+        text = f"{title}, {unit}" if unit else title
+        sheet.text(top, column, text, "head_unit" if style == "unit" else "head_right")
     sheet.plan.heights[top] = 48
     for number in range(rows):
         row = top + 1 + number
-        ranked = place.format(first=top + 2, row=row + 1)
-        for column, (key, head) in enumerate(heads.items()):
-            found = f"INDEX({table.span(key)},MATCH($A{row + 1},{ranks},0))"
-            if head.scale != 1:
-                found = f'IFERROR({head.scale}*{found},"")'
+        ranked = f"ROWS($A${top + 2}:$A{row + 1})"
+        for column, (key, (_, _, style, _, scale)) in enumerate(heads.items()):
+            found = f"INDEX({table.span(key)},MATCH($A{row + 1},{whole},0))"
+            found = found if scale == 1 else f'IFERROR({scale}*{found},"")'
             text = f'IF($A{row + 1}="","",{found})'
             if key == "rank":
-                text = f'IF({ranked}<=MAX({ranks}),{ranked},"")'
+                text = f'IF({ranked}<=MAX({whole}),{ranked},"")'
             value = table.columns[key].values[order[number]] if number < len(order) else ""
-            sheet.formula(
-                row, column, text, value if isinstance(value, str) else head.scale * value, head.style
-            )
+            sheet.formula(row, column, text, value if isinstance(value, str) else scale * value, style)

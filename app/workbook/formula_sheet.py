@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from trainlaw.app.models.multi_gpu import covers_algorithm
-from trainlaw.app.models.terms import Part
+from trainlaw.app.models.terms import Part, values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.workbook.model import (
     FIRST,
@@ -24,7 +24,6 @@ from trainlaw.app.workbook.model import (
     kind_of,
     new_sheet,
     option,
-    values_of,
 )
 from trainlaw.app.workbook.sentences import Said, write_sentences
 from trainlaw.datasets import FEATURES

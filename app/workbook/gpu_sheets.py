@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 from trainlaw.app.answers.error_rows import widened
-from trainlaw.app.answers.figure_rows import needed_memory
+from trainlaw.app.answers.figure_rows import definition_of, needed_memory
 from trainlaw.app.answers.fixed_rows import FITS_WORDS
 from trainlaw.app.models.settings import host_factor
 from trainlaw.app.sheets.book_plan import BookPlan, Chart
-from trainlaw.app.workbook.cell_tables import CellTable, Head, write_best_first
-from trainlaw.app.workbook.choices import ASKED_LINK, ASKED_TUNED, NEEDED_BY
+from trainlaw.app.workbook.cell_tables import CellTable, write_best_first
 from trainlaw.app.workbook.errors_sheet import (
     class_factor,
     interval_class,
@@ -22,20 +21,18 @@ from trainlaw.app.workbook.formula_sheet import link_formula, unit_text
 from trainlaw.app.workbook.lookup_sheets import (
     LACKS,
     Rows,
-    gpu_fact_letters,
+    gpu_places,
     gpu_table_rows,
     has_all,
     listed_price,
     usable_price,
 )
 from trainlaw.app.workbook.model import (
-    ENTRIES,
     FIRST,
     LAUNCH,
     NO,
     OF_LINK,
     OF_PRECISION,
-    OWN_LINK,
     PEAK,
     PEER,
     PREFIX,
@@ -61,11 +58,10 @@ from trainlaw.validate.run_classes import run_class
 NAME = "All GPUs"
 SPARE = 24  # rows for GPUs that the user adds
 _CHARTED = 25  # best GPUs in the chart: more labels would overlap
-_NAMED = '{@gpu}<>""'
 # A table that compares GPUs has one host for all of them, as that of `trainlaw predict --all-gpus` has.
 SLOWEST = "tl_slowest_launch_s"
 _SAME_HOST, _LEFT_OUT = "All on one host: ", " GPUs are left out, which lack what is chosen: sheet All GPUs."
-_HEADS = {key: Head(*row) for key, row in TABLES["ranking"].items()}
+_HEADS = TABLES["ranking"]
 
 
 def write_all_gpus(book: BookPlan, model: Model) -> None:
@@ -78,7 +74,7 @@ def write_all_gpus(book: BookPlan, model: Model) -> None:
     _add_intervals(table, model, [dict(row) for row in gpu_table_rows(model.formula).values()])
     _add_speed_and_memory(table, model)
     _add_costs(table, model)
-    ranking = new_sheet(book, "Ranking", widths=[head.width for head in _HEADS.values()])
+    ranking = new_sheet(book, "Ranking", widths=[width for *_, width, _ in _HEADS.values()])
     launch = 1e6 * max(table.numbers(LAUNCH)) if LAUNCH in table.columns else 0.0
     left_out = f'COUNTIF({table.span("left_out")},"?*")'
     parts = [f'"{_SAME_HOST}"', f"ROUND(1000000*{SLOWEST},0)", '" µs per layer. "'] if launch else []
@@ -96,15 +92,14 @@ def write_all_gpus(book: BookPlan, model: Model) -> None:
 
 def _with_facts(model: Model) -> CellTable:
     """Return a table with name, precision, peak rate and link of each GPU, and whether all are known."""
-    rows, letters = gpu_table_rows(model.formula), gpu_fact_letters(model.formula)
+    rows, places = gpu_table_rows(model.formula), gpu_places(model.formula)
 
     def facts(name: str) -> tuple[str, np.ndarray]:
-        if kind_of(name) != "gpu" and name not in letters:
+        if kind_of(name) != "gpu" and name not in places:
             known = {"n_gpus": 1.0, "n_nodes": 1.0, **model.values}
             return model.cells.get(name, PREFIX + name), np.array(known.get(name, math.nan))
         # As trainlaw reads a GPU without this column.
-        place = f"GPUs!${letters[name]}{{row}}"
-        text = f'IF({place}="",1,{place})' if name == PEER else place
+        text = f'IF({places[name]}="",1,{places[name]})' if name == PEER else places[name]
         return text, np.array([row[name] for row in rows.values()], dtype=float)
 
     table = CellTable(NAME, len(rows), len(rows) + SPARE, facts, words=TABLES["all_gpus"])
@@ -113,67 +108,59 @@ def _with_facts(model: Model) -> CellTable:
     if LAUNCH in model.base_columns:
         left = f"*{option('compilation', 'launches_left')}" if model.is_forward else ""
         slowest = np.full(len(rows), np.nanmax(table.numbers(LAUNCH)))
-        table.add(LAUNCH, slowest, f'IF({_NAMED},{SLOWEST}{left},"")')
+        table.add(LAUNCH, slowest, left=left)
     _add_links(table, model, [str(row["link"]) or NO_LINK for row in rows.values()])
     needed = [name for name in model.feature_base_columns if kind_of(name) == "gpu" and name != PEER]
     cells = [table.place(name) for name in needed]
     counted = f"COUNT({','.join(cells)})={len(cells)}" if cells else "TRUE"
-    has = has_all(_asked(model), f"GPUs!${letters[LACKS]}{{row}}")
-    table.add("left_out", [], f'IF({_NAMED},IF({has},"","lacks what is chosen"),"")')
+    table.add("left_out", [], has=has_all(_asked(model), places[LACKS]))
     complete = np.all(np.isfinite([table.numbers(name) for name in needed]), axis=0)
     known = np.broadcast_to(complete.astype(float), len(rows))
-    table.add("known", known, f'IF({_NAMED},IF(AND({counted},{{@left_out}}=""),1,0),"")')
+    table.add("known", known, counted=counted)
     return table
 
 
 def _asked(model: Model) -> list[str]:
     """Return cell formulas of what is chosen and a GPU may lack."""
-    of_scope = "tl_compilation" if model.is_forward else ASKED_LINK
-    tuned = [ASKED_TUNED] if NEEDED_BY["is_tuned"] & {*model.base_columns} else []
-    return ["{@precision}", of_scope, *tuned]
+    rows = TABLES["choices"]["rare"]
+    names = ["compilation" if model.is_forward else "link"]
+    names += ["is_tuned"] if model.needs("choices", "is_tuned") else []
+    return ["{@precision}", *(rows[name]["asked"] for name in names)]
 
 
 def _add_precision(table: CellTable, model: Model, rows: Rows) -> None:
     """Add the precision, the chosen one or the default on the GPU, and the numbers that follow from it."""
-    letters, choice = gpu_fact_letters(model.formula), "tl_precision_choice"
+    places, known = gpu_places(model.formula), options_of_precisions(model.formula)
     default, defaults = f'"{model.first_precision}"', [model.first_precision] * len(rows)
     if not model.is_forward:
-        default = f'GPUs!${letters["default_precision"]}{{row}}&""'
+        default = f'{places["default_precision"]}&""'
         defaults = [str(row["default_precision"]) for row in rows.values()]
-    text = f'IF({_NAMED},IF({choice}="{model.default_precision}",{default},{choice}),"")'
-    table.add("precision", defaults, text)
-    known = options_of_precisions(model.formula)
+    table.add("precision", defaults, default=model.default_precision, usual=default)
     for name in OF_PRECISION:
         if name in model.base_columns:
             values = [float(known[used][name]) if used in known else math.nan for used in defaults]
             cell = f'IFERROR({option("precision", name, "{@precision}")},"")'
             unit = str(getattr(FEATURES.get(name), "symbol", ""))
-            table.add(name, values, cell, (name.replace("_", " "), unit, "general"))
+            table.add(name, values, (name.replace("_", " "), unit, "general", cell))
     if PEAK in model.feature_base_columns:
-        right = list(letters.values())[-1]
         columns = [str(known.get(used, {}).get("peak_column")) for used in defaults]
-        column = f"MATCH({option('precision', 'peak_column', '{@precision}')},tl_gpu_columns,0)"
-        found = f"INDEX(GPUs!$A{{row}}:${right}{{row}},{column})"
-        known_rates = zip(rows.values(), columns, strict=True)
-        rates = [float(str(row.get(column, math.nan))) for row, column in known_rates]
-        text = f'IFERROR(IF({found}="","",{found}),"")'
-        table.add(PEAK, rates, text)
+        rates = [float(str(row.get(of, math.nan))) for row, of in zip(rows.values(), columns, strict=True)]
+        column = option("precision", "peak_column", "{@precision}")
+        right = list(places.values())[-1].partition("!")[2]
+        table.add(PEAK, rates, right=right, column=column)
 
 
 def _add_links(table: CellTable, model: Model, usual_links: Sequence[str]) -> None:
     """Add the link of each GPU, its usual or the chosen one, and its rates; the first choice uses none."""
     needed = [name for name in OF_LINK if name in model.base_columns]
-    if not needed:
-        return
-    usual = f"GPUs!${gpu_fact_letters(model.formula)['link']}{{row}}"
-    used = f'IF(tl_link="{OWN_LINK}",IF({usual}="","{NO_LINK}",{usual}),tl_link)'
-    table.add("link", usual_links, f'IF({_NAMED},{used},"")')
+    if needed:
+        table.add("link", usual_links, usual=gpu_places(model.formula)["link"])
     look_up = partial(fact, "link", row="{@link}")
     for name in needed:
         unit = "s/B" if name.endswith("_s_per_byte") else str(FEATURES[name].spec.unit)
         rate = link_formula(name, look_up, "tl_n_gpus=tl_n_nodes")
         text = f'IF({{@link}}<>"",IFERROR({rate},""),"")'
-        table.add(name, np.zeros(table.known), text, (name.replace("_", " "), unit, "general"))
+        table.add(name, np.zeros(table.known), (name.replace("_", " "), unit, "general", text))
 
 
 def _add_features(table: CellTable, model: Model) -> None:
@@ -193,8 +180,7 @@ def _add_features(table: CellTable, model: Model) -> None:
             values = np.array(model.values[name])
         count += ~((values >= low) & (values <= high))
     counted = np.where(table.numbers("known") == 1.0, count, math.nan)
-    text = f'IF({{@known}}=1,{"+".join(flags)},"")'
-    table.add("outside", counted, text)
+    table.add("outside", counted, flags="+".join(flags))
 
 
 def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, object]]) -> None:
@@ -204,14 +190,12 @@ def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, 
     """
     formula, stack = model.formula, "tl_stack" if "is_stack_fused" in model.base_columns else ""
     seen, intervals = formula.provenance.get("generations"), intervals_of(formula)
-    columns = ("vendor", "generation", "device")
-    vendor, generation, device = (f"GPUs!${gpu_fact_letters(formula)[name]}{{row}}" for name in columns)
+    places = gpu_places(formula)
     words = [YES if seen is None or row["generation"] in seen else NO for row in facts]
-    measured = f'IF({_NAMED},IF({is_known_generation(formula, generation)}=1,"{YES}","{NO}"),"")'
-    table.add("measured", words, measured)
-    kind = interval_class(vendor, "{@precision}", stack)
+    table.add("measured", words, known=is_known_generation(formula, places["generation"]))
+    kind = interval_class(places["vendor"], "{@precision}", stack)
     of_class = class_factor(kind, f'({{@measured}}="{YES}")')
-    is_processor = f'AND({device}="CPU",{{@measured}}="{NO}")'
+    is_processor = f'AND({places["device"]}="CPU",{{@measured}}="{NO}")'
     of_host = host_factor(formula, model.expression)
     table.add_expression("host_factor", of_host, where="known")
     text = interval_factor(formula, of_class, is_processor, "{@host_factor}")
@@ -221,9 +205,9 @@ def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, 
         kind = run_class(str(precision), "eager", str(row["vendor"]))
         factor = widened(formula, intervals.factor(kind, str(row["generation"])), cnn_base, host)
         values.append(0.0 if row["device"] == "CPU" and word == NO else np.nan_to_num(factor))
-    table.add("interval_factor", values, f'IF({_NAMED},{text},"")')
-    table.add_answer("low_s")
-    table.add_answer("high_s")
+    table.add("interval_factor", values, factor=text)
+    for name in ("low_s", "high_s"):
+        table.add_expression(name, definition_of(name))
     time, low, high = (table.numbers(name) for name in ("time_s", "low_s", "high_s"))
     # Where a class has no interval, its factor is 0 and the upper end would be 0 as well.
     table.add("below", time - low)
@@ -231,18 +215,15 @@ def _add_intervals(table: CellTable, model: Model, facts: Sequence[Mapping[str, 
 
 
 def _add_speed_and_memory(table: CellTable, model: Model) -> None:
-    table.add_answer("samples_per_second")
+    table.add_expression("samples_per_second", definition_of("samples_per_second"))
     for kind, need in zip(("least", "usual"), needed_memory(model.formula), strict=True):
         table.add_expression(f"memory_{kind}_bytes", need)
     for name in ("memory_held_bytes", "fits_in_memory"):
-        table.add_answer(name)
+        table.add_expression(name, definition_of(name))
     words = ",".join(f'"{word}"' for word in FITS_WORDS)
-    sold = table.place("memory_bytes")
-    word = f'IF(COUNT({sold},{{@fits_in_memory}})<2,"{NOT_KNOWN}",CHOOSE(1+{{@fits_in_memory}},{words}))'
-    text = f'IF(AND({_NAMED},tl_entries="{ENTRIES}"),{word},"")'
     values = table.numbers("fits_in_memory")
     shown = [FITS_WORDS[int(value)] if math.isfinite(value) else NOT_KNOWN for value in values]
-    table.add("fits", shown, text)
+    table.add("fits", shown, sold=table.place("memory_bytes"), listed=words)
 
 
 def _add_costs(table: CellTable, model: Model) -> None:
@@ -251,11 +232,8 @@ def _add_costs(table: CellTable, model: Model) -> None:
     hours = table.numbers("time_s") * steps / 3600.0
     table.add("epoch_h", hours)
     prices = np.array([listed_price(gpu) for gpu in table.columns["gpu"].values[: table.known]])
-    usable = usable_price(table.place("price_usd_per_hour"))
-    table.add("price_per_hour", prices, f'IF({_NAMED},{usable},"")')
+    table.add("price_per_hour", prices, price=usable_price(table.place("price_usd_per_hour")))
     table.add("cost", hours * prices)
     # GPUs without a price follow those with one, by time.
-    by_cost = f"IF(ISNUMBER({{@cost}}),{{@cost}},MAX({table.span('cost', of_sheet=False)})+{{@time_s}})"
-    key = f'IF(ISNUMBER({{@time_s}}),IF(tl_order="{ORDERS[1]}",{by_cost},{{@time_s}}),"")'
-    table.add("key", table.numbers("time_s"), key)
+    table.add("key", table.numbers("time_s"), by_cost=ORDERS[1], costs=table.span("cost", of_sheet=False))
     table.add_rank("key")

@@ -102,10 +102,10 @@ def has_all(asked: Iterable[str], lacked: str) -> str:
     return "AND(" + ",".join(f'ISERROR(FIND(";"&{one}&";",{lacked}))' for one in asked) + ")"
 
 
-def gpu_fact_letters(formula: Formula) -> dict[str, str]:
-    """Return the column of each specification on sheet GPUs."""
+def gpu_places(formula: Formula) -> dict[str, str]:
+    """Return the template of the cell of each specification on sheet GPUs, in a row {row}."""
     header = ["gpu", *next(iter(gpu_table_rows(formula).values()))]
-    return {name: xl_col_to_name(column) for column, name in enumerate(header)}
+    return {name: f"GPUs!${xl_col_to_name(column)}{{row}}" for column, name in enumerate(header)}
 
 
 def natural_key(name: str) -> list[tuple[int, str]]:

@@ -16,7 +16,14 @@ from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import added_time
 from trainlaw.app.models.scopes import feature_expression, handling
 from trainlaw.app.models.settings import host_factor
-from trainlaw.app.models.terms import NamedConstant, Part, part_values, parts_of, with_named_constants
+from trainlaw.app.models.terms import (
+    NamedConstant,
+    Part,
+    part_values,
+    parts_of,
+    values_of,
+    with_named_constants,
+)
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import RunTable, configuration
@@ -31,7 +38,6 @@ from trainlaw.formulas import (
     Expression,
     Formula,
     InputError,
-    evaluate,
     substitute,
     to_text,
     variables,
@@ -59,6 +65,7 @@ _WORDS = {
     "usual_fabric": USUAL_FABRIC,
     "implied": IMPLIED,
     "yes": YES,
+    "no": NO,
     "eager": COMPILATIONS[0],
     "rough": ROUGH_MEMORY,
 }
@@ -150,6 +157,11 @@ class Model:
         """The base columns behind the features alone, sorted."""
         return tuple(sorted({name for part in self.features.values() for name in variables(part)}))
 
+    def needs(self, kind: str, name: str) -> bool:
+        """Return whether one of the formula's base columns needs a choice or setting; kind : of the table."""
+        columns = TABLES["needed_by"][kind].get(name, self.base_columns)
+        return not {*columns}.isdisjoint(self.base_columns)
+
     @cached_property
     def numbers(self) -> dict[str, float]:
         """The values of the constants."""
@@ -194,15 +206,6 @@ class Model:
         """Return a term with its numbers, to three digits."""
         values = {constant.name: Constant(constant.value) for constant in self.constants}
         return to_text(substitute(term, values), 3)
-
-
-def values_of(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the values of an expression, nan where invalid; columns of one shape, or numbers."""
-    names = variables(expression)
-    shape = np.broadcast_shapes(*(np.shape(columns[name]) for name in names)) if names else ()
-    flat = {name: np.broadcast_to(columns[name], shape).ravel() for name in names}
-    values, valid = evaluate(expression, flat)
-    return np.where(valid, values, np.nan).reshape(shape) if names else np.where(valid, values, np.nan)
 
 
 def steps_of(cells: ExcelCells, whole: Expression) -> list[tuple[str, Expression]]:
@@ -298,7 +301,7 @@ class _Places(dict[str, str]):
     """What fills the places of a table's formula, some of them by the name of a column or a figure."""
 
     def __missing__(self, place: str) -> str:
-        if place.startswith("@") or place == "row":
+        if place.startswith("@") or place in ("row", "above"):
             return f"{{{place}}}"  # of a template, which has a cell in each row
         kind, name = place.split(" ")
         return figure_cell(name) if kind == "figure" else fact(kind, f'"{name}"')

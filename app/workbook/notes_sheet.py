@@ -7,6 +7,7 @@ import numpy as np
 from trainlaw.app.answers.facts import Fact, precision_facts
 from trainlaw.app.models.lookup_tables import precision_rows
 from trainlaw.app.models.multi_gpu import covers_algorithm
+from trainlaw.app.models.terms import values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table, plain_text
 from trainlaw.app.workbook.lookup_sheets import write_look_up_table
@@ -21,7 +22,6 @@ from trainlaw.app.workbook.model import (
     cell_name,
     new_sheet,
     steps_of,
-    values_of,
 )
 from trainlaw.app.workbook.spellings import instance_rows
 from trainlaw.datasets import link_table

@@ -56,16 +56,15 @@ def write_own_runs(book: BookPlan, model: Model) -> None:
 def _add_facts(table: CellTable, model: Model) -> None:
     """Add the rows of GPU and CNN, the precision, and the base columns that differ by run."""
     for kind in ("gpu", "cnn"):
-        row = row_named(kind, f"{{@{kind}}}")
-        table.add(f"{kind}_row", [], f'IF({{@{kind}}}="","",IFERROR({row},"not known"))')
+        table.add(f"{kind}_row", [], row=row_named(kind, f"{{@{kind}}}"))
     table.add("known", [])
     default = _looked_up("gpu", '"default_precision"')
     usual = f'"{model.first_precision}"' if model.is_forward else default
-    table.add("used_precision", [], f'IF({{@known}}=1,IF({{@precision}}="",{usual},{{@precision}}),"")')
+    table.add("used_precision", [], usual=usual)
     for name in model.feature_base_columns:
         if text := _fact(model, name):
-            words = (name.replace("_", " "), "", "general")
-            table.add(name, [], f'IF({{@known}}=1,IFERROR({text},""),"")', words)
+            guarded = f'IF({{@known}}=1,IFERROR({text},""),"")'
+            table.add(name, [], (name.replace("_", " "), "", "general", guarded))
 
 
 def _write_summary(sheet: SheetWriter, logs: str, deviations: str) -> None:

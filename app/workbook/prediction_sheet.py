@@ -10,8 +10,9 @@ from trainlaw.app.answers.figure_rows import definition_of, fits_in_memory, need
 from trainlaw.app.answers.fixed_rows import FITS_WORDS, NO_INTERVAL
 from trainlaw.app.models.lookup_tables import cnn_label, gpu_rows
 from trainlaw.app.models.settings import host_factor
+from trainlaw.app.models.terms import values_of
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
-from trainlaw.app.workbook.choices import rare_choices, usual_choices, write_choices
+from trainlaw.app.workbook.choices import choices_of, write_choices
 from trainlaw.app.workbook.errors_sheet import interval_factor
 from trainlaw.app.workbook.lookup_sheets import gpu_table_rows, listed_price, row_named, usable_price
 from trainlaw.app.workbook.model import (
@@ -26,7 +27,6 @@ from trainlaw.app.workbook.model import (
     filled,
     new_sheet,
     of_instance,
-    values_of,
 )
 from trainlaw.app.workbook.sentences import (
     SETUP,
@@ -99,7 +99,7 @@ def write_prediction(sheet: SheetWriter, model: Model, said: Said) -> None:
 
     said : the sentences of the first choice.
     """
-    usual, rare = usual_choices(model), rare_choices(model)
+    usual, rare = choices_of(model, "usual"), choices_of(model, "rare")
     places = _places(model) | {
         "valid": f"AND({','.join(choice.valid for choice in (*usual, *rare))})",
         "setups": "&".join(f"INDEX(tl_{SETUP},{number + 1})" for number in range(len(said.setups))),
@@ -181,18 +181,16 @@ def _behind(model: Model) -> dict[str, float | str | bool]:
         "link_used": str(gpu_table_rows(model.formula)[FIRST.gpu]["link"]),
         "network_used": usual_server(FIRST.gpu).fabric,
     }
-    layout = (
-        {"layout": LAYOUTS[0]} if _knows_stacks(model) or "is_channels_last" in model.base_columns else {}
-    )
-    factor = model.interval_factor
+    factor, knows_stacks = model.interval_factor, model.needs("choices", "stack_choice")
+    has_layout = knows_stacks or "is_channels_last" in model.base_columns
     return {
         "instance_row": 0.0,
         "cnn": cnn_label(*FIRST.cnn),
         "gpu": FIRST.gpu,
         "precision": model.first_precision,
         **({} if model.is_forward else several),
-        **layout,
-        **({"stack": "eager"} if _knows_stacks(model) else {}),
+        **({"layout": LAYOUTS[0]} if has_layout else {}),
+        **({"stack": "eager"} if knows_stacks else {}),
         "iterations": _STEPS,
         "time_s": model.seconds,
         "usual_factor": factor,
@@ -200,10 +198,6 @@ def _behind(model: Model) -> dict[str, float | str | bool]:
         "basis": ON_LAYERS,
         "self_check": True,
     }
-
-
-def _knows_stacks(model: Model) -> bool:
-    return not {*model.base_columns}.isdisjoint({"is_stack_fused", "is_stack_channels_last"})
 
 
 def _costs(model: Model) -> dict[str, float | str]:
@@ -256,7 +250,7 @@ def _places(model: Model) -> dict[str, str]:
         "precision": f'"{model.first_precision}"' if model.is_forward else precision,
         **{name: _of_server(name, name) for name in ("link", "fabric")},
         "server_gpus": _of_server("server_gpus", "gpus"),
-        "layout": layout if _knows_stacks(model) else f'"{LAYOUTS[0]}"',
+        "layout": layout if model.needs("choices", "stack_choice") else f'"{LAYOUTS[0]}"',
         "stack": implied_stack(model),
         "factor": interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host),
         "on_layers": ON_LAYERS,

@@ -46,18 +46,6 @@ _LETTERS = "ABCDEFG"
 _NAMED = {"architecture_factor", "host_factor", "is_processor"}
 
 
-# Base columns of which a formula needs one, so that the workbook has a cell for a setting.
-_STACK, _LAYOUT = {"is_stack_fused"}, {"is_channels_last", "is_stack_channels_last"}
-_NEEDED_BY = {
-    "stack": _STACK,
-    "has_stack": _STACK,
-    "is_stack_unknown": _STACK,
-    "layout": _LAYOUT,
-    "has_layout": _LAYOUT,
-    "has_host_launch": {"stated_launch_s"},
-}
-
-
 class Said(NamedTuple):
     """The sentences of the first choice: those that may state all assumptions, and those that are said."""
 
@@ -113,20 +101,16 @@ def write_sentences(sheet: SheetWriter, model: Model, row: int) -> Said:
                 setups[row] = text
             else:
                 said[answer.kind] += [text] if text else []
-                _write_count(sheet, first, row, answer.kind, len(said[answer.kind]) if text else None)
+                # Which sentence of its kind it is, where it is said.
+                letter, value = _COUNTED[answer.kind], float(len(said[answer.kind]))
+                count = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
+                sheet.formula(row, _LETTERS.index(letter), count, value if text else "", "general")
         row += 1
     for name, letter in (("said", _SAID), *_COUNTED.items()):
         sheet.define_range(f"tl_{name}", _LETTERS.index(letter), first, row - 1)
     sheet.book.names |= {f"tl_{name}": places[name] for name in places if name in _NAMED}
     sheet.define_range(f"tl_{SETUP}", _LETTERS.index(_SAID), min(setups), max(setups))
     return Said([*setups.values()], said[NOTE], said[WARNING])
-
-
-def _write_count(sheet: SheetWriter, first: int, row: int, kind: str, count: int | None) -> None:
-    """Write which sentence of its kind that of a row is; None where it is not said."""
-    letter = _COUNTED[kind]
-    text = f'IF({_SAID}{row + 1}="","",COUNT({letter}${first}:{letter}{row})+1)'
-    sheet.formula(row, _LETTERS.index(letter), text, "" if count is None else float(count), "general")
 
 
 def _write(sheet: SheetWriter, row: int, name: str, given: Given, unit: str = "") -> None:
@@ -186,24 +170,11 @@ def _text(text: str) -> str:
 
 def _shown(cell: str, style: str) -> str:
     """Return a number as commands show it, as a cell formula that gives a text."""
-    if style == "gigabytes":
-        return f"ROUND({cell}/1E9,2-INT(LOG10({cell}/1E9)))"
     if style == "seconds":
-        steps = ((1, f'{_number(cell)}&" s"'), (0.001, f'{_number(f"({cell}*1000)")}&" ms"'))
-        text = f'{_number(f"({cell}*1000000)")}&" µs"'
-        for least, shown in reversed(steps):
-            text = f"IF(ABS({cell})>={least},{shown},{text})"
-        return text
-    return _number(cell) if style == "number" else cell
-
-
-def _number(cell: str) -> str:
-    """Return three significant digits, but every digit of the integer part, as a cell formula."""
-    size = f"INT(LOG10(ABS({cell})))"
-    exponent = f'IF({size}<0,"-","+")&TEXT(ABS({size}),"00")'
-    wide = f'ROUND({cell}/10^{size},2)&"e"&{exponent}'
-    usual = f'IF(ABS({cell})>=1000,FIXED({cell},0),ROUND({cell},MAX(2-{size},0))&"")'
-    return f'IF({cell}=0,"0",IF(OR(ABS({cell})<0.0001,ABS({cell})>=1000000000),{wide},{usual}))'
+        sizes = {"s": cell, "ms": f"({cell}*1000)", "us": f"({cell}*1000000)"}
+        numbers = {unit: _shown(size, "number") for unit, size in sizes.items()}
+        return filled(TABLES["shown"][style], {"cell": cell, **numbers})
+    return filled(TABLES["shown"].get(style, "{cell}"), {"cell": cell})
 
 
 def _given(model: Model) -> dict[str, Given]:
@@ -285,17 +256,16 @@ def implied_stack(model: Model) -> str:
 
 def _setting(model: Model) -> dict[str, Given]:
     """Return the settings; those without a cell have their default."""
-    used = {*model.base_columns}
     values: dict[str, Fact] = {
         "by_default": 1.0 - model.is_forward,
         **dict.fromkeys(("has_stack", "is_stack_unknown", "has_layout", "has_host_launch"), 0.0),
         "stack": "eager",
         "layout": "nchw",
-        **({} if "is_tuned" in used else {"is_tuned": 0.0}),
+        **({} if "is_tuned" in model.base_columns else {"is_tuned": 0.0}),
     }
     default = "0" if model.is_forward else f'IF(tl_precision_choice="{DEFAULT_PRECISION}",1,0)'
     found = _quantities("setting", values, {"by_default": default, "implied_stack": implied_stack(model)})
-    without = {name for name, columns in _NEEDED_BY.items() if not used & columns}
+    without = [name for name in values if not model.needs("settings", name)]
     literals = {name: '"{}"' if isinstance(values[name], str) else "{:g}" for name in without}
     return found | {name: Given(text.format(values[name]), values[name]) for name, text in literals.items()}
 

@@ -19,6 +19,8 @@ _LOGS: tuple[tuple[re.Pattern[str], Callable[[str], TrainingLog]], ...] = (
     (re.compile(r"^.{0,60}?Train: \d+ \[\s*\d+/\d+ \(\s*\d+%\)\]", re.MULTILINE), programs.TIMM.read),
     (re.compile(r"^Epoch: \[\d+\]\[\s*\d+/\d+\]\s+Time\s+\d", re.MULTILINE), programs.IMAGENET.read),
     (programs.MMENGINE.step, programs.MMENGINE.read),
+    (programs.PADDLE.step, programs.PADDLE.read),
+    (programs.TENSORBOARD, programs.read_tensorboard),
     (programs.HOROVOD.step, programs.HOROVOD.read),
     (programs.TF_CNN_BENCHMARKS.step, programs.TF_CNN_BENCHMARKS.read),
     (programs.MLLOG, programs.read_mllog),

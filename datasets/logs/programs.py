@@ -115,6 +115,15 @@ MMENGINE = StepLog(
     {"n_gpus": re.compile(r"\bGPU number: (\d{1,4})\b")},
     note="batch and CNN are in the configuration of the training",
 )
+PADDLE = StepLog(
+    "PaddleClas",
+    re.compile(
+        r"\[Train\]\[Epoch (?P<epoch>\d+)/\d+\]\[Iter: (?P<step>\d+)/\d+\].{0,300}?"
+        r"\bbatch_cost: (?P<time>\d+\.\d+)s, reader_cost: (?P<wait>\d+\.\d+)"
+    ),
+    {},
+    framework="PaddlePaddle",
+)
 HOROVOD = StepLog(
     "Horovod's synthetic benchmark",
     re.compile(r"^Iter #(?P<step>\d+): (?P<rate>\d+\.\d+) img/sec per ", re.MULTILINE),
@@ -220,7 +229,7 @@ def read_metrics(text: str) -> TrainingLog:
     return log_of_times(program, _PYTORCH | {"batch_per_gpu": batch}, seconds, np.nan)
 
 
-ULTRALYTICS = re.compile(r"\A\s*epoch\s*,(?=[^\n]{0,9999}\blr/pg\d)(?=[^\n]{0,9999}\w/\w+_loss)")
+ULTRALYTICS = re.compile(r"\A\s*epoch\s*,(?=[^\n]{0,9999}\blr/pg\d)(?=[^\n]{0,9999}\w/(?:\w+_)?loss)")
 
 
 def read_ultralytics(text: str) -> TrainingLog:
@@ -232,6 +241,19 @@ def read_ultralytics(text: str) -> TrainingLog:
     said = " and ".join(f"{seconds:.1f} s" for seconds in lasted[:3])
     note = f"time is the seconds since the start: the first epochs took {said}, with the validation"
     return log_of_epochs(program, {}, lasted, note)
+
+
+TENSORBOARD = re.compile(r"\AWall time,Step,Value\s*$", re.MULTILINE)
+
+
+def read_tensorboard(text: str) -> TrainingLog:
+    """Return the training in a scalar that TensorBoard exported: the time between its steps."""
+    program, rows = "TensorBoard", list(csv.DictReader(text.splitlines()))
+    walls, steps = (np.array([float(row[name]) for row in rows]) for name in ("Wall time", "Step"))
+    if len(rows) < 3 or (np.diff(steps) <= 0).any():
+        raise no_times(program, "it has no three steps that increase")
+    seconds = np.diff(walls) / np.diff(steps)
+    return log_of_times(program, {}, seconds[1:], np.nan, "waits for data and evaluations are inside")
 
 
 PROGRESS_BAR = re.compile(r"\d/\d+ \[[\d:]+<[\d:?]+, +[\d.?]+ ?(?:it/s|s/it|batch/s|s/batch)")

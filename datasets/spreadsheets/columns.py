@@ -1,5 +1,6 @@
 """The columns of a table by the user's answers, else by their headings; questions for the others."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,14 +42,19 @@ COLUMN_NAMES = tuple(dict.fromkeys((*SCHEMA, *(own for own in groups("heading") 
 #: Holds the unit that the heading states for the time of a row, None without one.
 STATED_UNIT = "unit of the heading"
 _FRAMEWORKS, _FILLERS = frozenset(groups("phrase")["framework"]), frozenset(groups("part")["filler"])
-_BATCH = re.compile(r"\b(?:bs|batch)", re.IGNORECASE)
+# What may follow a name, and how it is recognised.
+_MORE: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(("gpu", "cnn", "precision"), re.compile("")),
+    "batch": re.compile(r"\b(?:bs|batch)", re.IGNORECASE),
+    "input_size_px": re.compile(r"@|px|\dx\d", re.IGNORECASE),
+}
 _MOST_COUNT = 1024  # larger whole numbers are memory or parameters
 _OF_HEADINGS = "headings of columns"
 _NAME = re.compile(r"[A-Za-z]\s?\d")
 _MARK = re.compile(r"[*\u2020\u2021\u00a7\u00b9\u00b2\u00b3]\s")
 #: Sides of the images of data sets, in px.
 _SIZES = {"cifar": 32.0, "svhn": 32.0, "mnist": 28.0, "tiny": 64.0}
-_CALLED = {"gpu": "GPU", "cnn": "CNN"}
+_CALLED = {"gpu": "GPU", "cnn": "CNN", "input_size_px": "size of images"}
 _SAMPLE = 60  # different texts of a column that are looked at
 #: What a word that is asked about may mean.
 _SAID = {
@@ -145,8 +151,9 @@ def table_rows(table: SheetTable, dialogue: Dialogue) -> SheetRows:
 def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     """Return a table with a column for each of ours that one of theirs holds, as "RTX 3090, fp16" does."""
     cells, parts = table.cells, dict(zip(map(str, table.cells), table.parts, strict=True))
-    several = {ours: heading for ours, heading in dialogue.answers.columns.items() if "," in ours}
-    for ours, heading in (several | _asked_parts(table, dialogue)).items():
+    given = {ours: heading for ours, heading in dialogue.answers.columns.items() if heading in cells}
+    several = {ours: heading for ours, heading in given.items() if "," in ours}
+    for ours, heading in (several | _asked_parts(table, given, dialogue)).items():
         kinds, said = ours.split(","), dict[object, dict[str, str]]()
         if twice := {*kinds} & {*map(str, cells)} - {heading}:
             raise InputError(
@@ -163,30 +170,32 @@ def _split_cells(table: SheetTable, dialogue: Dialogue) -> SheetTable:
     return replace(table, cells=cells, parts=tuple(parts[str(own)] for own in cells))
 
 
-def _asked_parts(table: SheetTable, dialogue: Dialogue) -> dict[str, str]:
-    """Ask whether a column of names says more, such as a precision, that no other column says."""
+def _asked_parts(table: SheetTable, given: Mapping[str, str], dialogue: Dialogue) -> dict[str, str]:
+    """Ask whether columns of names say more, such as a precision, that no other column says."""
     targets = {heading: read_heading(heading).target for heading in map(str, table.cells)}
-    targets |= {heading: ours for ours, heading in dialogue.answers.columns.items()}
-    have = _have([*targets.values(), *dialogue.answers.columns_are], dialogue)
+    targets |= {heading: ours for ours, heading in given.items()}
+    have, found = _have([*targets.values(), *dialogue.answers.columns_are], dialogue), dict[str, str]()
     have |= {"batch"} if have & set(BATCHES) else set()
-    open_kinds = [kind for kind in ("gpu", "cnn", "batch", "precision") if kind not in have]
     for heading, target in targets.items():
-        for text in table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ():
-            plain = str(text)
-            if dialogue.names.is_name(target, plain, SURE):
-                continue
-            kinds = list[str]()
-            # What is in the middle of a text is at an end once the others are taken.
-            for kind in (*open_kinds, *open_kinds):
-                is_said = dialogue.names.sayings([plain], (target, *kinds, kind), SURE)[0]
-                if is_said and kind not in kinds and (kind != "batch" or _BATCH.search(plain)):
-                    kinds.append(kind)
-            if kinds:
+        texts = map(str, table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ())
+        for text in (own for own in texts if not dialogue.names.is_name(target, own, SURE)):
+            if kinds := _more(text, target, have, dialogue):
                 ours, what = ",".join((target, *kinds)), ", ".join(_CALLED.get(kind, kind) for kind in kinds)
-                question = f"{heading} says more, {what} ({shown(plain)}): is it read so?"
+                question = f"{heading} also says {what} ({shown(text)}): is it read so?"
                 dialogue.ask("columns", question, choices("--column", [heading], f"{ours}="))
-                return {ours: heading}
-    return {}
+                found, have = {**found, ours: heading}, have.union(kinds)
+                break
+    return found
+
+
+def _more(text: str, target: str, have: set[str], dialogue: Dialogue) -> list[str]:
+    """Return what a text says after the name of a GPU or CNN that is not known otherwise."""
+    kinds = list[str]()
+    # What is in the middle of a text is at an end once the others are taken.
+    for kind in 2 * [kind for kind, form in _MORE.items() if kind not in have and form.search(text)]:
+        if kind not in kinds and dialogue.names.sayings([text], (target, *kinds, kind), SURE)[0]:
+            kinds.append(kind)
+    return kinds
 
 
 def _value_columns(table: SheetTable, kinds: Sequence[str], dialogue: Dialogue) -> list[FileColumn]:
@@ -239,6 +248,10 @@ def _above_cells(meaning: Meaning, cells: pd.Series, dialogue: Dialogue) -> Mean
         # "Network" is a network of machines or a CNN, "#GPU" their number or name.
         if meaning.target == kind and names(other):
             return Meaning(other)
+    if meaning.target == "epochs" and len(cells) > 1:
+        # "Epoch" is the number of each, or how many there were.
+        steps = pd.to_numeric(cells, errors="coerce").diff().iloc[1:]
+        return Meaning(IGNORED) if (steps == 1).all() else meaning
     strange = meaning.is_weak and meaning.target in ("gpu", "cnn") and not names(meaning.target)
     return Meaning("") if strange else meaning
 
@@ -297,9 +310,9 @@ def _likely_times(
     table: SheetTable, found: Mapping[str, Meaning], keys: Mapping[str, str], dialogue: Dialogue
 ) -> list[FileColumn]:
     """Ask which columns are the times; return those of the likely answer, under which all else is asked."""
-    measured = {own for own in found if any(map(is_measured, table.cells[own]))}
-    numeric = [own for own in found if found[own].target in (TIME, RATE) and own in measured]
-    unknown = [own for own in found if not found[own].target and own in measured]
+    measured = [own for own in found if any(map(_is_number, table.cells[own].dropna().unique()[:_SAMPLE]))]
+    numeric = [own for own in measured if found[own].target in (TIME, RATE)]
+    unknown = [own for own in measured if not found[own].target and not _OF_IGNORED & asked_words(own).keys()]
     counts = [own for own in unknown if _is_count(map(plain_text, table.cells[own].dropna()))]
     numeric = numeric or [own for own in unknown if found[own].unit or own not in counts]
     numeric = numeric or [own for own in measured if found[own].target == IGNORED and found[own].unit]
@@ -311,6 +324,11 @@ def _likely_times(
     dialogue.ask("columns", f"{text} --columns-are ({', '.join(SAYINGS)})", options)
     alone = [FileColumn(own, found[own].target or TIME, found[own].unit) for own in numeric[:1]]
     return next(iter(likely.values()), alone)
+
+
+def _is_number(cell: object) -> bool:
+    """Return whether a cell is a number, perhaps with the unit of a time, with either decimal mark."""
+    return not all(math.isnan(quantity(cell, mark)[0]) for mark in ".,")
 
 
 def _may_be_times(meaning: Meaning | None) -> bool:
@@ -408,7 +426,7 @@ def _ask_left(
         only = choices("--only", texts[:6], f"{heading}=") if is_kind and not kind else ()
         ignore = choices("--ignore", [heading, CHOICE] if kind or is_count or is_kind else [heading])
         advice = "name it by --column OURS=YOURS, keep some of its rows by --only, or leave it out"
-        ours = _names_of(kinds, texts, have, dialogue)
+        ours = _names_of(kinds or asked_words(heading), texts, have, dialogue)
         assumed |= {name: heading for name in ours[:1] if len(ours) == 1}
         # A GPU or CNN whose name is not known, next to others that are.
         named = [name for name in ("gpu", "cnn") if known.get(name) == _OF_HEADINGS and _NAME.search(heading)]

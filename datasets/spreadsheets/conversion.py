@@ -138,7 +138,8 @@ def read_spreadsheet(
     notes = tuple(dict.fromkeys([*dialogue.notes, *_readings(rows, frame)]))
     frame = frame.drop(columns=[*OF_EPOCHS], errors="ignore")
     made = Imported(place.name, columns, frame, times, rows.is_rate, notes, catalog, own)
-    return _checked(_of_steps(made), _without_skipped(dialogue.issues))
+    made = _of_steps(made, dialogue)
+    return _checked(made, _without_skipped(dialogue.issues))
 
 
 def _without_skipped(issues: Iterable[Issue]) -> list[Issue]:
@@ -197,7 +198,8 @@ def _check_needed(rows: SheetRows, dialogue: Dialogue) -> None:
     known |= {OF_FLAG[own] for name in known if (own := name.removeprefix(FLAG)) in OF_FLAG}
     for name in (own for own in _NEEDED if own not in known | asked and f"--{own}" not in asked):
         text = f"no column is {_NEEDED[name]}; name it by --column {name}=HEADING, or give one for all rows"
-        options = choices("--set", [CHOICE], f"{name}=")
+        corner = rows.heading({"gpu": "cnn", "cnn": "gpu"}.get(name, name))  # "T4" above a column of CNNs
+        options = choices("--set", [corner if dialogue.names.is_name(name, corner) else CHOICE], f"{name}=")
         if name == "precision":
             text += " (default: what PyTorch uses where none is chosen)"
             options = choices("--precision", PRECISIONS)
@@ -339,7 +341,8 @@ def _ask_epochs(
     )
     has_phases = any(read_heading(str(own)).target == OTHER_TIME for table in tables for own in table.cells)
     of_one, of_all = ("--column", f"time_s={heading}"), ("--set", f"images_per_epoch={CHOICE}")
-    options = (of_one, of_all) if has_phases else (of_all, of_one)
+    both = (of_one, of_all) if has_phases else (of_all, of_one)
+    options = (of_all,) if "epoch" in heading.lower() else both
     converter.dialogue.fault(text, is_open & frame["n_gpus"].notna(), options, "question")
 
 
@@ -359,8 +362,11 @@ def _readings(rows: SheetRows, frame: pd.DataFrame) -> Iterable[str]:
             yield f"{rows.heading(name)} read as: {'; '.join(changed[:_MOST_READINGS])}{more}"
 
 
-def _of_steps(made: Imported) -> Imported:
-    """Return an import in which many rows of one configuration are their median, with the least and most."""
+def _of_steps(made: Imported, dialogue: Dialogue) -> Imported:
+    """Return an import in which many rows of one configuration are their median, with the least and most.
+
+    Ask where their times only rise, as those since a start do.
+    """
     keys = made.frame.assign(unit=pd.factorize(made.times["unit"])[0])
     groups = keys.groupby(list(keys), dropna=False, sort=False).ngroup().to_numpy()
     steps = pd.Series(groups).groupby(groups).transform("size").to_numpy() >= _FEWEST_STEPS
@@ -370,6 +376,10 @@ def _of_steps(made: Imported) -> Imported:
     if np.isfinite(made.seconds()).all():
         least, most = (seconds.transform(how).where(steps).to_numpy() for how in ("min", "max"))
         frame = frame.assign(time_min_s=least, time_max_s=most)
+    numbers = made.times["number"][steps].groupby(groups[steps])
+    rising = numbers.is_monotonic_increasing & (numbers.median() > _SLOW_STEP * numbers.first())
+    text = "the times of these steps only rise: are they counted from the start? Import their differences"
+    dialogue.fault(text, pd.Series(np.isin(groups, rising.index[rising]), made.frame.index), kind="times")
     medians = made.times["number"].groupby(groups).transform("median")
     times = made.times.assign(number=made.times["number"].mask(steps, medians))
     kept = ~steps | ~pd.Series(groups).duplicated().to_numpy()

@@ -61,6 +61,8 @@ class Names:
 
     def is_name(self, kind: str, text: str, least: int = ONE_OF_SEVERAL) -> bool:
         """Return whether a text is a name, `SURE`, or may be `ONE_OF_SEVERAL`."""
+        if (kind, text) in self.answered:
+            return True
         if (kind, text) not in self._known:
             is_text = 1 < len(text) < 80 and re.search("[a-z]", text, re.IGNORECASE) is not None
             try:
@@ -95,7 +97,7 @@ class Names:
         """Return what the longest words of a text at its beginning or end say of a kind, and the others."""
         if said := self.says(kind, text.strip(), least):
             return said, ""
-        words, mark = re.sub(r"[()\[\],;]", " ", text).split(), " "
+        words, mark = re.sub(r"[()\[\],;@]", " ", text).split(), " "
         if len(words) == 1 and not any(self.is_name(own, text, SURE) for own in ("gpu", "cnn")):
             words, mark = re.split("[-_/]", words[0]), "-"
         for length in range(len(words) - 1, 0, -1):

@@ -21,15 +21,13 @@ class Archive:
         for member in members:
             self.add(member)
 
-    def add(self, one: Fitted) -> bool:
-        """Keep a formula if it is among the best of its size; return whether it is."""
+    def add(self, one: Fitted) -> None:
+        """Keep a formula if it is among the best of its size."""
         score, cell = one.score, self.cells.get(one.genome.constants, [])
         if not math.isfinite(score) or any(abs(score - known.score) < _SAME_SCORE for known in cell):
-            return False
+            return
         bisect.insort(cell, one, key=lambda known: known.score)
-        is_kept = len(cell) <= MOST_KEPT or cell[-1] is not one
         del cell[MOST_KEPT:]
-        return is_kept
 
     def limit(self, size: int) -> float:
         """Return the score from which on a formula of that many constants is behind: that of the last kept.

@@ -9,7 +9,7 @@ from trainlaw.app.models import lookup_tables
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.multi_gpu import exchange_seconds
 from trainlaw.app.models.scopes import handling
-from trainlaw.app.workbook.model import values_of
+from trainlaw.app.models.terms import values_of
 from trainlaw.datasets import TARGET, configuration, feature_specs
 from trainlaw.datasets.cnns.memory import training_memory
 from trainlaw.datasets.cnns.zoo import build

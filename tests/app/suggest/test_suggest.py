@@ -9,6 +9,7 @@ import pytest
 from trainlaw.app.models.user_formula import read_formula
 from trainlaw.app.suggest.candidates import StudiedFront, find_front, suggested_runs
 from trainlaw.app.suggest.jobs import cnn_pool, worth_measuring
+from trainlaw.app.suggest.options import SuggestOptions
 from trainlaw.datasets import built_in_gpus, load
 from trainlaw.datasets.profiler.configurations import read_plan
 from trainlaw.formulas import InputError, UnknownNameError, save_formula
@@ -52,20 +53,20 @@ def front(formula, tmp_path):
 
 
 def test_the_front_of_a_run_folder(front, formula, tmp_path):
-    found = find_front(front, tmp_path)
+    found = find_front(SuggestOptions(front=front), tmp_path)
     assert found.chosen.expression == formula.expression
     assert [law.text() for law in found.near_equals] == [
         "20 * conv_output_memory_s + 3 * conv3x3_both_s",
         "20 * conv_output_memory_s + 3 * conv3x3_both_s + 2 * layer_launch_s",
     ]
     assert len(found.measured) == 71
-    assert find_front(front / "formula.json", tmp_path).measured == found.measured
+    assert find_front(SuggestOptions(front=front / "formula.json"), tmp_path).measured == found.measured
     shutil.rmtree(front / "front")
-    assert find_front(front, tmp_path).near_equals == ()
+    assert find_front(SuggestOptions(front=front), tmp_path).near_equals == ()
 
 
 def test_suggestions_say_why(front, pool, tmp_path):
-    found = suggested_runs(find_front(front, tmp_path), pool, 4)
+    found = suggested_runs(find_front(SuggestOptions(front=front), tmp_path), pool, 4)
     assert len({member.row for member in found.members}) == 4
     assert sum(member.represents for member in found.members) == pytest.approx(found.represented)
     shares = [member.represents for member in found.members]
@@ -76,15 +77,15 @@ def test_suggestions_say_why(front, pool, tmp_path):
         assert member.cost_s == pytest.approx(30 * member.predicted_s)
         assert member.uncertainty > 0 and member.disagreement > 0
         assert all(factor > 1 for _, factor in member.new)
-    assert suggested_runs(find_front(front, tmp_path), pool, 4) == found
+    assert suggested_runs(find_front(SuggestOptions(front=front), tmp_path), pool, 4) == found
 
 
 def test_all_of_the_pool_represents_everything(front, pool, tmp_path):
-    found = suggested_runs(find_front(front, tmp_path), pool, len(pool))
+    found = suggested_runs(find_front(SuggestOptions(front=front), tmp_path), pool, len(pool))
     assert found.represented == pytest.approx(1)
     assert found.covered[1] == pytest.approx(1)
     with pytest.raises(InputError, match="at most the 10"):
-        suggested_runs(find_front(front, tmp_path), pool, len(pool) + 1)
+        suggested_runs(find_front(SuggestOptions(front=front), tmp_path), pool, len(pool) + 1)
 
 
 def test_what_is_measured_twice_or_too_large_is_no_candidate(pool):

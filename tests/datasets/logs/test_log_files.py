@@ -31,6 +31,8 @@ LOGS = {
     "log-metrics.csv": ({"batch_per_gpu": 64}, (0.1125, 0.1, 0.125), "log of Lightning's metrics.csv"),
     "log-trainer-state.json": ({"batch_per_gpu": 32, "n_gpus": 1}, (0.5,), "the mean of 200 steps"),
     "log-mmengine.txt": ({"n_gpus": "8"}, (0.3135, 0.312, 0.315), "waits for data 4 ms, inside"),
+    "log-paddle.txt": ({}, (0.31166, 0.311, 0.31232), "waits for data 1.215 ms, inside"),
+    "log-tensorboard.csv": ({}, (0.1239,), "evaluations are inside"),
     "log-horovod.txt": (
         {"cnn": "resnet50", "batch_per_gpu": "32", "n_gpus": "4"},
         (0.1, 0.08, 0.16),

@@ -260,6 +260,10 @@ def test_many_steps_are_their_median_with_the_least_and_most(tmp_path):
         tmp_path, head + "vgg16,90,91,92,93,94,95,96,999\n", columns_are=("step",), constants=said, unit="ms"
     )
     assert made.issues == () and made.times["number"].tolist() == [93.5]
+    rows = "".join(f"{epoch},{90 * epoch}\n" for epoch in range(1, 9))
+    made = read(tmp_path, "epoch,ms\n" + rows, constants=said | {"cnn": "vgg16"})
+    assert [issue.text[:35] for issue in made.issues] == ["the times of these steps only rise:"]
+    assert "not read: epoch" in made.notes
 
 
 PRECISIONS = {
