@@ -358,8 +358,6 @@ def _of_nodes(nodes: Sequence[Node], grammar: Grammar, types: dict[type, int]) -
 
 def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any]]:
     """Return the tables with a row per type, and the lists of its operations and leaves."""
-    operations: list[list[Operation]] = [grammar.operations(ret) for ret in types]
-    leaves = [grammar.leaves(ret) for ret in types]
     found = {
         "sum": [grammar.operation("add", ret, ret, ret) for ret in types],
         "product": [grammar.operation("mul", ret, ret, grammar.number) for ret in types],
@@ -367,7 +365,10 @@ def _of_types(grammar: Grammar, types: dict[type, int]) -> dict[str, NDArray[Any
             grammar.operation("mul", ret, ret, grammar.share) if grammar.shares else None for ret in types
         ],
     }
-    lists = {"operations": operations, "leaves": leaves}
+    lists: dict[str, list[Sequence[Node]]] = {
+        "operations": [grammar.operations(ret) for ret in types],
+        "leaves": [grammar.leaves(ret) for ret in types],
+    }
     return (
         {name: _kinds(node for listed in kinds for node in listed) for name, kinds in lists.items()}
         | {f"{name}_start": np.cumsum([0, *map(len, kinds)]) for name, kinds in lists.items()}

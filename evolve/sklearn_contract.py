@@ -9,6 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -234,10 +235,9 @@ def not_fitted(estimator: object) -> Exception:
 def _class_of_sklearn(name: str, otherwise: Any) -> Any:
     """Return one of scikit-learn's errors and warnings, or another where it is not installed."""
     try:
-        from sklearn import exceptions  # noqa: PLC0415 (optional)
+        return getattr(import_module("sklearn.exceptions"), name)
     except ImportError:
         return otherwise
-    return getattr(exceptions, name)
 
 
 def _named_columns(X: ArrayLike, features: tuple[FeatureSpec, ...]) -> Any:

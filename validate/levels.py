@@ -57,19 +57,19 @@ def anchor_errors(
         ]
     errors = dict(run_tasks(_mean_error, tasks, workers, executor, shared=(draws, seed)))
     return pd.DataFrame(
-        [(each.count, each.split, each.group, len(each.measured), errors[each.place]) for each in tasks],
+        [(each.runs, each.split, each.group, len(each.measured), errors[each.place]) for each in tasks],
         columns=["n_anchors", "split", "group", "n_rows", "mape_percent"],
     )
 
 
 class _Anchored(NamedTuple):
-    """Runs of one group and precision, of which `count` calibrate the formula of the split.
+    """Runs of one group and precision, of which `runs` calibrate the formula of the split.
 
     place : among all of these. measured : seconds, (n_rows,).
     """
 
     place: int
-    count: int
+    runs: int
     split: str
     group: str
     formula: Formula

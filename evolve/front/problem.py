@@ -130,7 +130,7 @@ class FrontProblem:
             if len(known) == 1:
                 found += known
             else:
-                found.append(np.mean(known) if known else self.weight_of(tuple(amounts)).start)
+                found.append(float(np.mean(known)) if known else self.weight_of(tuple(amounts)).start)
         for one in (power for power in genome.powers if power.is_free):
             same = [
                 (len(one.amounts & other.amounts), e) for other, e in powers if other.factor == one.factor
