@@ -93,7 +93,7 @@ def _grid(names: tuple[str, ...]) -> _Grid:
     frame = with_defaults(pd.DataFrame(rows).assign(**fixed))
     table = RunTable("sweep", frame, Facts(built_in_gpus()))
     needs = [
-        step_memory(cnn.counts["params"], cnn.memory, batch, name, "none").needed
+        step_memory(cnn.counts["params"], cnn.memory, batch, name, momentum=False).needed
         for (cnn, name), batch in product(keys, BATCHES)
     ]
     columns = {name: table.matrix([name])[:, 0] for name in names if name not in NUMBER_COLUMNS}

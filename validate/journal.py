@@ -1,6 +1,5 @@
 """The journal of a study: the result of each finished task, on disk as soon as it is known."""
 
-import errno
 import json
 import os
 import threading
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trainlaw.formulas.errors import InputError
+from trainlaw.formulas.files.text_files import append_text, make_durable
 
 #: Raised whenever results are stored in another way.
 FORMAT = "trainlaw journal 3"
@@ -53,7 +53,7 @@ class Journal:
             if task in self._results:
                 return
             if self.path is not None:
-                _append(self.path, _line(json.dumps(task), text))
+                append_text(self.path, _line(json.dumps(task), text))
             self._results[task] = text
 
     def remove(self) -> None:
@@ -77,8 +77,8 @@ class Journal:
         if whole < len(content):
             os.truncate(path, whole)
         if not whole:
-            _append(path, f"{header}\n")
-            _store_name(path)
+            append_text(path, f"{header}\n")
+            make_durable(path.parent)
 
     def _read(self, lines: list[bytes]) -> int:
         """Take over the results; return the length of the lines before the first that is not whole."""
@@ -101,26 +101,3 @@ def _line(task: str, text: str) -> str:
     """Return the line of a result with its checksum, by which altered lines are ignored."""
     result = f"{task}\t{text}"
     return f"{result}\t{zlib.crc32(result.encode()):08x}\n"
-
-
-def _append(path: Path, text: str) -> None:
-    # One call writes the whole line, so that no signal comes between its parts.
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    try:
-        begin, data = os.fstat(file).st_size, text.encode()
-        if os.write(file, data) < len(data):
-            os.ftruncate(file, begin)
-            raise OSError(errno.ENOSPC, "no space left for the journal", str(path))
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _store_name(path: Path) -> None:
-    """Make the name of a new file as durable as its content, where the system can."""
-    if hasattr(os, "O_DIRECTORY"):
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

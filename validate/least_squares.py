@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from trainlaw.formulas.errors import InputError
@@ -75,14 +76,6 @@ class LeastSquaresFit:
     converged: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """Independent normal priors: centre and standard deviation, shape (k,); infinite for no prior."""
-
-    centre: np.ndarray
-    deviation: np.ndarray
-
-
 #: Parameters (k,) to residuals (n,) and their derivatives (n, k).
 Residuals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -92,14 +85,15 @@ def robust_least_squares(
     start: np.ndarray,
     *,
     soft_l1_scale: float | np.ndarray = np.inf,
-    prior: Prior | None = None,
+    deviation: float | np.ndarray = np.inf,
     max_steps: int = 300,
     tolerance: float = 1e-10,
 ) -> LeastSquaresFit:
-    """Minimise the sum of soft-L1 losses of the residuals plus the squared, scaled distance from the prior.
+    """Minimise the sum of soft-L1 losses of the residuals plus the squared, scaled distance from the start.
 
     Loss of a residual r at scale s: s^2 (sqrt(1 + (r/s)^2) - 1), which is r^2 / 2 for small r or infinite s.
     soft_l1_scale : s, one for all or (n,); residuals r sqrt(w) at scales s sqrt(w) give a loss weighted by w.
+    deviation : standard deviation of a normal prior around the start, one for all or (k,); infinite for none.
     max_steps : of Levenberg-Marquardt. tolerance : relative gain of the cost below which an accepted step
     counts as convergence.
 
@@ -107,16 +101,17 @@ def robust_least_squares(
     first-order reweighting (Triggs et al., "Bundle adjustment: a modern synthesis", 2000). InputError if the
     residuals at the start are not finite.
     """
-    problem = _Problem(residuals, soft_l1_scale, prior)
     parameters = np.array(start, dtype=float)
-    cost, gradient, hessian = problem.at(parameters)
+    precision = 1.0 / np.broadcast_to(deviation, parameters.shape) ** 2
+    at = partial(_cost, residuals, soft_l1_scale, parameters, precision)
+    cost, gradient, hessian = at(parameters)
     if not np.isfinite(cost):
         raise InputError("least squares: the residuals at the starting parameters are not finite")
     damping, converged, steps = 1e-3, False, 0
     while not converged and steps < max_steps:
         steps += 1
         trial = parameters - _damped_step(hessian, gradient, damping)
-        trial_cost, trial_gradient, trial_hessian = problem.at(trial)
+        trial_cost, trial_gradient, trial_hessian = at(trial)
         if trial_cost <= cost:
             converged = cost - trial_cost <= tolerance * cost
             parameters, cost, gradient, hessian = trial, trial_cost, trial_gradient, trial_hessian
@@ -134,31 +129,25 @@ def _damped_step(hessian: np.ndarray, gradient: np.ndarray, damping: float) -> n
     return np.asarray(np.linalg.lstsq(damped, gradient, rcond=None)[0])
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    residuals: Residuals
-    scale: float | np.ndarray
-    prior: Prior | None
-
-    def at(self, parameters: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return cost, gradient and Gauss-Newton matrix; an infinite cost if a residual is not finite."""
-        with np.errstate(all="ignore"):
-            values, slopes = self.residuals(parameters)
-        if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
-            return np.inf, np.zeros_like(parameters), np.eye(len(parameters))
-        stretch = np.sqrt(1.0 + (values / self.scale) ** 2)
-        # s^2 (stretch - 1), in a form that keeps all digits for small residuals and an infinite scale.
-        cost = float(np.sum(values**2 / (1.0 + stretch)))
-        weighted = slopes / stretch[:, None]
-        products = product_by_blocks(weighted, np.column_stack([values, slopes]))
-        gradient, hessian = products[:, 0], products[:, 1:]
-        if self.prior is not None:
-            precision = 1.0 / self.prior.deviation**2
-            distance = parameters - self.prior.centre
-            cost += 0.5 * float(precision @ distance**2)
-            gradient = gradient + precision * distance
-            hessian = hessian + np.diag(precision)
-        return cost, gradient, hessian
+def _cost(
+    residuals: Residuals,
+    scale: float | np.ndarray,
+    start: np.ndarray,
+    precision: np.ndarray,
+    parameters: np.ndarray,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return cost, gradient and Gauss-Newton matrix; an infinite cost if a residual is not finite."""
+    with np.errstate(all="ignore"):
+        values, slopes = residuals(parameters)
+    if not (np.isfinite(values).all() and np.isfinite(slopes).all()):
+        return np.inf, np.zeros_like(parameters), np.eye(len(parameters))
+    stretch = np.sqrt(1.0 + (values / scale) ** 2)
+    # s^2 (stretch - 1), in a form that keeps all digits for small residuals and an infinite scale.
+    cost = float(np.sum(values**2 / (1.0 + stretch)))
+    weighted, distance = slopes / stretch[:, None], parameters - start
+    products = product_by_blocks(weighted, np.column_stack([values, slopes]))
+    cost += 0.5 * float(precision @ distance**2)
+    return cost, products[:, 0] + precision * distance, products[:, 1:] + np.diag(precision)
 
 
 def product_by_blocks(left: np.ndarray, right: np.ndarray, block: int = 128) -> np.ndarray:

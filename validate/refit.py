@@ -11,7 +11,7 @@ from trainlaw.formulas.algebra.expression import Expression, constants, with_con
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.baselines.inputs import check_columns, group_weights
-from trainlaw.validate.least_squares import Prior, robust_least_squares, with_numeric_slopes
+from trainlaw.validate.least_squares import robust_least_squares, with_numeric_slopes
 
 # Of ln(constant): a factor of e costs as much as one residual of 1; many rows outweigh it.
 _PRIOR_DEVIATION = 1.0
@@ -65,13 +65,12 @@ class RefittedFormula(GivenFormula):
         with np.errstate(all="ignore"):
             if not np.isfinite(values(np.zeros(len(start)))).all():
                 raise InputError("the formula has no finite, positive time for a training row")
-            prior = Prior(np.zeros(len(start)), np.full(len(start), _PRIOR_DEVIATION))
             # Numeric slopes: a formula has few constants, and may contain any operator.
             fitted = robust_least_squares(
                 with_numeric_slopes(values),
                 np.zeros(len(start)),
                 soft_l1_scale=0.25,
-                prior=prior,
+                deviation=_PRIOR_DEVIATION,
                 max_steps=60,
                 tolerance=1e-6,
             )

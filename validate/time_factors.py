@@ -26,7 +26,7 @@ from trainlaw.formulas.algebra.tidying import rounded, tidy
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.least_squares import Prior, robust_least_squares
+from trainlaw.validate.least_squares import robust_least_squares
 
 # Standard deviations of logarithms, chosen on held-out GPU groups (docs/explanation/law.md): of the factor
 # common to all GPUs, of the deviation of one time from it, of the host's times, and of runs around a
@@ -192,7 +192,7 @@ def _fit(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> _Fit:
         return (found[0] - wanted) / RUN_DEVIATION, (found[1:] - found[0]).T / step / RUN_DEVIATION
 
     fitted = robust_least_squares(
-        residuals, start, soft_l1_scale=1.0, prior=Prior(start, deviations), max_steps=30, tolerance=1e-5
+        residuals, start, soft_l1_scale=1.0, deviation=deviations, max_steps=30, tolerance=1e-5
     )
     return _Fit(names, stacks, spread, fitted.parameters, before)
 

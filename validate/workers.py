@@ -79,12 +79,8 @@ class WorkerPool(Executor):
     the end of a `with` block nothing may be running; after an error, running tasks are given up.
     """
 
-    def __init__(self, workers: int, start: Callable[..., None] | None = None, *arguments: Any) -> None:
-        """Make a pool of `workers` processes.
-
-        start : called first in each process, with these arguments; by default `follow_parent`.
-        """
-        self._start, self._arguments = start or follow_parent, arguments
+    def __init__(self, workers: int) -> None:
+        """Make a pool of `workers` processes, each of which begins with `follow_parent`."""
         self._own = threading.local()
         self._pools: set[ProcessPoolExecutor] = set()
         self._children: set[Any] = set()
@@ -130,7 +126,7 @@ class WorkerPool(Executor):
             before = set(multiprocessing.active_children())
             # Spawned, not forked: a fork of a process with running numba or BLAS threads can hang.
             context = multiprocessing.get_context("spawn")
-            pool = ProcessPoolExecutor(1, context, self._start, self._arguments)
+            pool = ProcessPoolExecutor(1, context, follow_parent)
             future = pool.submit(function, *arguments, **named)
             self._own.pool = pool
             self._pools.add(pool)

@@ -58,7 +58,7 @@ def precision_facts(formula: Formula, precision: str) -> dict[str, Fact]:
     """Return what is said of a precision: its bytes per learned element, whether training had it."""
     calibrated = (calibration_of(formula) or {}).get("precisions")
     # Rows of tables may not say their precision; like everywhere, memory is then that of fp32.
-    sizes = bytes_per_parameter("fp32" if precision == "unknown" else precision)
+    sizes = bytes_per_parameter(precision)
     return {
         "precision": precision,
         "has_fp32_dense": float(precision == "default"),

@@ -95,6 +95,6 @@ def reader_notes(cnn: CnnCounts) -> tuple[str, ...]:
 @cache
 def study_specifications() -> tuple[str, ...]:
     """Return the specifications of a GPU that features of a study and the built-in formula are made of."""
-    factors = (factor.feature for resource in resources().values() for factor in resource.factors)
+    factors = (row["feature"] for rows in resources().values() for row in rows)
     base = base_columns(FEATURES, (*(feature.spec.name for feature in SKELETON_FEATURES), *factors))
     return tuple(name for name in NUMBER_COLUMNS if name in base)

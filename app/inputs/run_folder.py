@@ -13,7 +13,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from trainlaw.formulas import InputError
-from trainlaw.formulas.files.text_files import read_json
+from trainlaw.formulas.files.text_files import make_durable, read_json
 
 if sys.platform == "win32":
     import msvcrt
@@ -96,27 +96,18 @@ def new_run_folder(target: Path, overwrite: bool = False, working: Path | None =
     try:
         yield working
         working.chmod(0o755)
+        # Only what is durable may replace a journal.
         for path in working.rglob("*"):
-            _store(path)
+            make_durable(path)
         check_target(target, overwrite)
         if target.exists():
             _swap(working, target)
         else:
             working.rename(target)
-        _store(target.parent)
+        make_durable(target.parent)
     finally:
         # After a swap this is what was replaced.
         shutil.rmtree(working, ignore_errors=True)
-
-
-def _store(path: Path) -> None:
-    """Make a file, or the names in a folder, durable: only then may a journal be removed."""
-    if path.is_file() or hasattr(os, "O_DIRECTORY"):
-        number = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 _CURRENT_FOLDER, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux

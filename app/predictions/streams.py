@@ -93,7 +93,7 @@ def plan_streams(
     layers, tasks = layer_tasks(cnn.graph, gpu, batch, phase, formula)
     schedules = tuple(list_schedule(tasks, count, event_s) for count in range(1, streams + 1))
     row = configured_row(cnn, gpu, batch, Setup("fp32"))
-    run = unmeasured_runs("schedule", [row], Facts(built_in_gpus().with_gpu(gpu), (cnn,)))
+    run = unmeasured_runs("schedule", [row], Facts(built_in_gpus().with_gpus([gpu]), (cnn,)))
     (warnings,) = run_answers(formula, run).sentences(WARNING)
     return StreamPlan(cnn.cnn, gpu.gpu, batch, phase, layers, schedules, warnings)
 

@@ -49,11 +49,7 @@ PRIOR_WEIGHT_OF_FEW_GPUS = 4e-3
 def by_rules(resource: str) -> Bracket:
     """Return the bracket of a resource: its work, with the weights to expect, and its factors."""
     terms = tuple((work.name, work.expected) for work in works() if work.resource == resource)
-    factors = (
-        Factor(factor.feature, factor.low, factor.high, factor.expected, factor.kind)
-        for factor in resources()[resource].factors
-    )
-    return Bracket(f"hole_{resource}", terms, tuple(factors))
+    return Bracket(f"hole_{resource}", terms, tuple(map(factor_of, resources()[resource])))
 
 
 def stated_brackets(law: str) -> tuple[Bracket, ...]:
@@ -66,14 +62,15 @@ def stated_brackets(law: str) -> tuple[Bracket, ...]:
         Bracket(
             f"hole_{part}",
             tuple((row["feature"], float(row["weight"])) for row in rows if "weight" in row),
-            tuple(_factor(row) for row in rows if "kind" in row),
+            tuple(factor_of(row) for row in rows if "kind" in row),
             next((float(row["deviation"]) for row in rows if "deviation" in row), Bracket.deviation),
         )
         for part, rows in parts.items()
     )
 
 
-def _factor(row: Mapping[str, str]) -> Factor:
+def factor_of(row: Mapping[str, str]) -> Factor:
+    """Return the factor that a row of a table states."""
     low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
     return Factor(row["feature"], low, high, expected, row["kind"])
 

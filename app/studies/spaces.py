@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
-from trainlaw.app.studies.skeleton import Skeleton, by_rules
+from trainlaw.app.studies.skeleton import Skeleton, by_rules, factor_of
 from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
 from trainlaw.datasets.files.storage import read_data_rows
@@ -29,15 +29,12 @@ _PART_COST = 0.0015
 _WIDE_NAMES = {"depthwise": "lanes", "linear": "lanes", "kernels": "launch"}
 
 
-def _wide() -> Iterator[Amount]:
+def _amounts() -> Iterator[Amount]:
     for one in wide_amounts():
-        yield Amount(one.name, one.resource, one.work, one.covers, one.weight, _COST)
-
-
-def _of_law() -> Iterator[Amount]:
-    for work in (work for work in works() if work.resource != "copy"):
-        resource = _WIDE_NAMES.get(work.resource, work.resource)
-        yield Amount(work.name, resource, work.name, work.covers, work.expected)
+        yield Amount(one.name, one.resource, one.work, one.covers, one.expected, _COST)
+    for one in (work for work in works() if work.resource != "copy"):
+        resource = _WIDE_NAMES.get(one.resource, one.resource)
+        yield Amount(one.name, resource, one.work, one.covers, one.expected)
 
 
 @cache
@@ -45,7 +42,7 @@ def run_space() -> Space:
     """Return the wide space of whole iterations: only host, least time and copy are given."""
     factors, allowed = _factors()
     return Space(
-        tuple({one.feature: one for one in (*_wide(), *_of_law())}.values()),
+        tuple({one.feature: one for one in _amounts()}.values()),
         factors,
         allowed,
         floor=parse_text(_FLOOR),
@@ -59,8 +56,7 @@ def _factors() -> tuple[tuple[Factor, ...], dict[str, frozenset[str]]]:
     found: dict[str, Factor] = {}
     allowed: dict[str, set[str]] = {}
     for row in read_data_rows("amount_factors.csv"):
-        low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
-        found[row["feature"]] = Factor(row["feature"], low, high, expected, row["kind"])
+        found[row["feature"]] = factor_of(row)
         for resource in row["resources"].split():
             allowed.setdefault(resource, set()).add(row["feature"])
     wide = frozenset(found)
@@ -76,11 +72,7 @@ def law_genome() -> Genome:
     """Return the law of `work.csv` and `factors.csv` as a genome of the wide space, all constants free."""
     device = [work for work in works() if work.resource != "copy"]
     inside = {name: [work.name for work in device if work.resource == name] for name in resources()}
-    powers = [
-        (factor.feature, inside[name])
-        for name, resource in resources().items()
-        for factor in resource.factors
-    ]
+    powers = [(row["feature"], inside[name]) for name, rows in resources().items() for row in rows]
     return law_of([work.name for work in device], powers, run_space())
 
 

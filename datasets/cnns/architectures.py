@@ -112,8 +112,7 @@ class _LineBuilder(CnnBuilder):
         stride, dilation = pair_of(fields.get("s", "1")), pair_of(fields.get("d", "1"))
         padding = padding_of(fields.get("p", "0"))
         if kind in _POOLS:
-            pool = self.max_pool if kind == "max_pool" else self.average_pool
-            return pool(x, kernel, stride, padding, ceil="u" in fields)
+            return self.pool(x, kind, kernel, stride, padding, ceil="u" in fields)
         add = self.conv if kind == "conv" else self.conv_transpose
         options: dict[str, bool] = {"learned": False} if "f" in fields else {}
         return add(

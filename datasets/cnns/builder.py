@@ -3,7 +3,7 @@
 from dataclasses import replace
 from math import prod
 
-from trainlaw.datasets.cnns.graph import KINDS, Layer
+from trainlaw.datasets.cnns.graph import Layer
 from trainlaw.datasets.cnns.windows import (
     Padding,
     Size,
@@ -120,33 +120,21 @@ class CnnBuilder:
         """Add a layer of any kind that keeps the shape; `fields` are those of `Layer`."""
         return self._append(kind, (x,), self.shape(x), self.shape(x), **fields)
 
-    def activation(self, x: int, kind: str) -> int:
-        """Add an activation or gate of a kind in `KINDS`."""
-        if KINDS.get(kind) not in {"activation", "gate"}:
-            raise InputError(f"expected an activation, got {kind!r}")
-        return self.elementwise(x, kind)
-
-    def softmax(self, x: int) -> int:
-        """Add a softmax over the channels."""
-        return self.activation(x, "softmax")
-
-    def scale(self, x: int, learned: bool = False) -> int:
-        """Add a multiplication by a constant, or by a learned number per channel."""
-        return self.elementwise(x, "scale", vector_parameters=self.channels(x) * learned)
-
-    def max_pool(
-        self, x: int, kernel: Size, stride: Size | None = None, padding: Padding = 0, ceil: bool = False
+    def pool(
+        self,
+        x: int,
+        kind: str,
+        kernel: Size,
+        stride: Size | None = None,
+        padding: Padding = 0,
+        *,
+        ceil: bool = False,
     ) -> int:
-        """Add a maximum over windows; `ceil` keeps a last incomplete window."""
-        return self._window("max_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil)
+        """Add a maximum or mean over windows (`max_pool`, `average_pool`), by default side by side.
 
-    def average_pool(
-        self, x: int, kernel: Size, stride: Size | None = None, padding: Padding = 0, ceil: bool = False
-    ) -> int:
-        """Add a mean over windows; `ceil` keeps a last incomplete window."""
-        return self._window(
-            "average_pool", x, kernel, kernel if stride is None else stride, padding, ceil=ceil
-        )
+        `ceil` keeps a last incomplete window.
+        """
+        return self._window(kind, x, kernel, kernel if stride is None else stride, padding, ceil=ceil)
 
     def adaptive_pool(self, x: int, kind: str, height: int, width: int) -> int:
         """Add a pooling over windows of about equal size to an output height and width, pixels."""
@@ -157,16 +145,8 @@ class CnnBuilder:
         fields = window_fields(kernel, stride, 1)
         return self._append(kind, (x,), (c, h, w), (c, height, width), **fields)
 
-    def add(self, *xs: int) -> int:
-        """Add a sum of layers of one shape (a side of 1 is repeated)."""
-        return self.merge("add", xs)
-
-    def multiply(self, *xs: int) -> int:
-        """Add a product of layers of one shape (a side of 1 is repeated)."""
-        return self.merge("multiply", xs)
-
     def merge(self, kind: str, xs: tuple[int, ...]) -> int:
-        """Add a sum or product (`add`, `multiply`) of layers."""
+        """Add a sum or product (`add`, `multiply`) of layers of one shape (a side of 1 is repeated)."""
         shapes = [self.shape(x) for x in xs]
         out = tuple(max(sides) for sides in zip(*shapes, strict=True))
         if any(side not in {1, top} for shape in shapes for side, top in zip(shape, out, strict=True)):

@@ -2,25 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 
 from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_whose_backward_reads
+from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas.errors import InputError, check_name
 
-# Bytes of a stored activation.
-_ACTIVATION_BYTES: Mapping[str, int] = {
-    "fp32": 4,
-    "tf32": 4,
-    "default": 4,
-    "amp": 2,
-    "fp16": 2,
-    "bf16": 2,
-    "fp64": 8,
-}
-# Values that an optimizer keeps for each learned element, in addition to the element and its gradient.
-OPTIMIZER_VALUES: Mapping[str, int] = MappingProxyType(
-    {"none": 0, "sgd": 0, "momentum": 1, "rmsprop": 1, "adam": 2, "adamw": 2}
-)
 _READS_INPUT, _READS_OUTPUT = kinds_whose_backward_reads("input"), kinds_whose_backward_reads("output")
 # Bytes of indices or masks that a layer keeps for each element of its output.
 _KEPT_BYTES: Mapping[str, int] = {"max_pool": 8, "dropout": 1}
@@ -78,36 +64,34 @@ class TrainingMemory:
         return self.needed + self.working + self.workspace + self.context
 
 
-def training_memory(
-    cnn: Cnn, batch: int, precision: str = "fp32", optimizer: str = "momentum"
-) -> TrainingMemory:
-    """Estimate the memory of one training iteration on one device, bytes.
+def training_memory(cnn: Cnn, batch: int, precision: str = "fp32") -> TrainingMemory:
+    """Estimate the memory of one training iteration with momentum on one device, bytes.
 
     The estimate assumes no gradient checkpointing, and that each tensor a backward pass reads is kept once.
-    batch : samples per iteration; InputError below 1. precision : fp32, tf32, amp,
-    fp16, bf16 or fp64. optimizer : one of `OPTIMIZER_VALUES`. UnknownNameError for other names.
+    batch : samples per iteration; InputError below 1. precision : one of `PRECISIONS`; UnknownNameError for
+    another name.
 
     >>> from trainlaw.datasets.cnns.zoo import build
     >>> round(training_memory(build("resnet50"), 32).total / 1e9, 1)
     3.9
     """
     parameters = sum(layer.parameters for layer in cnn.layers)
-    return step_memory(parameters, memory_per_sample(cnn), batch, precision, optimizer)
+    return step_memory(parameters, memory_per_sample(cnn), batch, precision, momentum=True)
 
 
 def step_memory(
-    parameters: float, sample: MemoryPerSample, batch: int, precision: str, optimizer: str
+    parameters: float, sample: MemoryPerSample, batch: int, precision: str, *, momentum: bool
 ) -> TrainingMemory:
     """Return the memory of an iteration from learned elements and needs per sample; as `training_memory`."""
-    check_name("precision", precision, _ACTIVATION_BYTES)
-    check_name("optimizer", optimizer, OPTIMIZER_VALUES)
+    check_name("precision", precision, PRECISIONS)
     if batch < 1:
         raise InputError(f"expected a batch of at least 1 sample, got {batch}")
-    value_bytes, (weight_bytes, cast_bytes) = _ACTIVATION_BYTES[precision], _weight_bytes(precision)
+    value_bytes = int(PRECISIONS[precision].bytes_per_element)
+    weight_bytes, cast_bytes = _weight_bytes(precision)
     return TrainingMemory(
         weights=(weight_bytes + cast_bytes) * int(parameters),
         gradients=weight_bytes * int(parameters),
-        optimizer=weight_bytes * OPTIMIZER_VALUES[optimizer] * int(parameters),
+        optimizer=weight_bytes * momentum * int(parameters),
         activations=batch * (value_bytes * sample.kept_elements + sample.kept_bytes),
         working=batch * value_bytes * sample.working_elements,
         workspace=min(batch * value_bytes * sample.unfolded_elements, MAX_WORKSPACE_BYTES),
@@ -117,7 +101,7 @@ def step_memory(
 
 def _weight_bytes(precision: str) -> tuple[int, int]:
     """Return the bytes of a weight, and of its cast: mixed precision keeps 16-bit copies of weights of 4."""
-    return (4, 2) if precision == "amp" else (_ACTIVATION_BYTES[precision], 0)
+    return (4, 2) if precision == "amp" else (int(PRECISIONS[precision].bytes_per_element), 0)
 
 
 def bytes_per_parameter(precision: str) -> tuple[int, int]:

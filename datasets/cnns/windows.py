@@ -1,5 +1,7 @@
 """Arithmetic of sliding windows: convolutions and pooling, one axis at a time."""
 
+from collections.abc import Sequence
+
 from trainlaw.formulas.errors import InputError
 
 Size = int | tuple[int, int]
@@ -7,9 +9,10 @@ AxisPadding = int | str | tuple[int, int]
 Padding = Size | str | tuple[tuple[int, int], tuple[int, int]]
 
 
-def pair(size: Size) -> tuple[int, int]:
+def pair(size: int | Sequence[int]) -> tuple[int, int]:
     """Return height and width of a size, pixels; one number means both."""
-    return (size, size) if isinstance(size, int) else size
+    first, second = (size, size) if isinstance(size, int) else size
+    return int(first), int(second)
 
 
 def axis_paddings(padding: Padding) -> tuple[AxisPadding, AxisPadding]:
@@ -62,9 +65,7 @@ def window_output(
 
 def both_sides(padding: AxisPadding, reach: int) -> tuple[int, int]:
     """Return the padding before and after an image, pixels, of any but `"same"`."""
-    if isinstance(padding, str):
-        return pair({"half": reach // 2, "valid": 0}[padding])
-    return pair(padding)
+    return pair({"half": reach // 2, "valid": 0}[padding] if isinstance(padding, str) else padding)
 
 
 def transposed_output(

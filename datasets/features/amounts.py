@@ -6,37 +6,17 @@ which costs a formula no constant. Formulas with few constants are evolved from 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from trainlaw.datasets.features.feature import Feature
-from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, cached_sum
+from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, Work, cached_sum
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.features import FeatureSpec
 
 
-@dataclass(frozen=True)
-class WideAmount:
-    """An amount: its feature, in seconds, what it counts, on which resource, and which kinds it covers.
-
-    resource : a key of the factors that may multiply it. covers : of `LAYER_KINDS`. weight : by its rule.
-    """
-
-    feature: Feature
-    work: str
-    resource: str
-    covers: frozenset[str]
-    weight: float
-
-    @property
-    def name(self) -> str:
-        """Name of the feature."""
-        return self.feature.spec.name
-
-
 @cache
-def wide_amounts() -> tuple[WideAmount, ...]:
+def wide_amounts() -> tuple[Work, ...]:
     """Return all amounts, in the order of `amounts.csv`.
 
     >>> next(one.feature.definition for one in wide_amounts() if one.name == "dense_lanes_s")
@@ -45,7 +25,7 @@ def wide_amounts() -> tuple[WideAmount, ...]:
     return tuple(_amounts())
 
 
-def _amounts() -> Iterator[WideAmount]:
+def _amounts() -> Iterator[Work]:
     resources = {row["resource"]: row for row in read_data_rows("amount_resources.csv")}
     for row in read_data_rows("amounts.csv"):
         amount = row["amount"]
@@ -63,4 +43,4 @@ def _amounts() -> Iterator[WideAmount]:
             feature = Feature(spec, resource["seconds"].replace("{}", amount))
             covers = frozenset(row.get("covers", "").split())
             weight = EXPECTED_WEIGHTS[resource.get("rule", row["count"])]
-            yield WideAmount(feature, row["name"], resource["factors"], covers, weight)
+            yield Work(feature, row["name"], resource["factors"], covers, weight)

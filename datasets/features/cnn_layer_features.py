@@ -64,7 +64,7 @@ def _features() -> dict[str, Feature]:
     """
     times = {work.name: work.feature for work in works()}
     times |= {name: row for name, row in features_of("time").items() if row.spec.unit == SECOND}
-    factors = {factor.feature for resource in resources().values() for factor in resource.factors}
+    factors = {row["feature"] for rows in resources().values() for row in rows}
     found = {**features_of("gpu"), "n_passes": LAYER_FEATURES["n_passes"]}
     pending = [*times, *factors, *_SIZES]
     while pending:

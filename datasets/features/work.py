@@ -7,7 +7,7 @@ rule of the row; a row that deviates from its rule says why, with a measurement.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -37,45 +37,19 @@ LAYER_KINDS = frozenset("pdgwl")
 
 
 @dataclass(frozen=True)
-class ResourceFactor:
-    """A pure number on which the rate of a resource depends: feature ** c, or exp(c * feature).
-
-    low, high : bounds of c. expected : c before any run is seen.
-    kind : "power" or "exponential".
-    """
-
-    feature: str
-    kind: str
-    low: float
-    high: float
-    expected: float
-
-
-@dataclass(frozen=True)
-class Resource:
-    """What does work in an iteration, at a data-sheet rate.
-
-    seconds : text in which `{}` stands for an amount of work. factors : on which its real rate depends.
-    """
-
-    name: str
-    seconds: str
-    factors: tuple[ResourceFactor, ...]
-
-
-@dataclass(frozen=True)
 class Work:
     """Work of one kind on one resource: its time at the data-sheet rate, and the weight to expect.
 
-    feature : the time, seconds. expected : the weight by its rule, or that of an exception. covers : kinds of
-    layers whose work it contains, of `LAYER_KINDS`.
+    feature : the time, seconds. work : what is counted. resource : what does it, and whose factors may
+    multiply it. expected : the weight by its rule, or that of an exception. covers : kinds of layers whose
+    work it contains, of `LAYER_KINDS`.
     """
 
-    resource: str
-    rule: str
     feature: Feature
-    expected: float
+    work: str
+    resource: str
     covers: frozenset[str]
+    expected: float
 
     @property
     def name(self) -> str:
@@ -84,20 +58,16 @@ class Work:
 
 
 @cache
-def resources() -> Mapping[str, Resource]:
-    """Return the resources by name, in the order of `resources.csv`."""
-    factors: dict[str, list[ResourceFactor]] = {}
-    for row in read_data_rows("factors.csv"):
-        low, high, expected = (float(row[name]) for name in ("low", "high", "expected"))
-        found = ResourceFactor(row["feature"], row["kind"], low, high, expected)
-        factors.setdefault(row["resource"], []).append(found)
+def resources() -> Mapping[str, tuple[Mapping[str, str], ...]]:
+    """Return the factors of each resource, rows of `factors.csv`, in the order of `resources.csv`.
+
+    A factor is a pure number on which the rate of the resource depends: feature ** c ("power"), or
+    exp(c * feature) ("exponential"), c between `low` and `high`, and as `expected` before any run is seen.
+    """
+    factors = read_data_rows("factors.csv")
+    names = [row["resource"] for row in read_data_rows("resources.csv")]
     return MappingProxyType(
-        {
-            row["resource"]: Resource(
-                row["resource"], row["seconds"], tuple(factors.get(row["resource"], ()))
-            )
-            for row in read_data_rows("resources.csv")
-        }
+        {name: tuple(row for row in factors if row["resource"] == name) for name in names}
     )
 
 
@@ -108,20 +78,19 @@ def works() -> tuple[Work, ...]:
     >>> next(work.feature.definition for work in works() if work.name == "im2col_simt_s")
     '6 * batch_per_gpu * im2col_elements / comparable_fp32_flop_per_s'
     """
-    return tuple(map(_work, read_data_rows("work.csv")))
+    return tuple(_works())
 
 
-def _work(row: Mapping[str, str]) -> Work:
-    definition = resources()[row["resource"]].seconds.replace("{}", _written_out(row["amount"]))
-    spec = FeatureSpec(row["name"], row["symbol"], SECOND, row["meaning"], low=0.0)
-    expected = float(row["weight"]) if "weight" in row else EXPECTED_WEIGHTS[row["rule"]]
-    covers = frozenset(row.get("covers", "").split())
-    return Work(row["resource"], row["rule"], Feature(spec, definition), expected, covers)
-
-
-def _written_out(amount: str) -> str:
-    """Write `cached(x)` out: each class of x costs less by what the caches hold of such a layer."""
-    return re.sub(r"cached\((\w+)\)", lambda found: cached_sum(found[1]), amount)
+def _works() -> Iterator[Work]:
+    seconds = {row["resource"]: row["seconds"] for row in read_data_rows("resources.csv")}
+    for row in read_data_rows("work.csv"):
+        name, resource = row["name"], row["resource"]
+        spec = FeatureSpec(name, row["symbol"], SECOND, row["meaning"], low=0.0)
+        # `cached(x)`: each class of x costs less by what the caches hold of such a layer.
+        amount = re.sub(r"cached\((\w+)\)", lambda found: cached_sum(found[1]), row["amount"])
+        expected = float(row["weight"]) if "weight" in row else EXPECTED_WEIGHTS[row["rule"]]
+        feature = Feature(spec, seconds[resource].replace("{}", amount))
+        yield Work(feature, name, resource, frozenset(row.get("covers", "").split()), expected)
 
 
 def cached_sum(name: str) -> str:

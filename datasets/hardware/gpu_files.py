@@ -118,8 +118,8 @@ _OF_KIN = ("l1_bytes_per_sm", "l2_bytes")
 _FILLED = tuple(replace(column, may_be_empty=column.name != "gpu") for column in GPU_COLUMNS)
 
 
-def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> GpuCatalog:
-    """Return a catalog (None: the shipped one) extended by the GPUs in a file in the GPU schema.
+def with_gpus(path: str | os.PathLike[str]) -> GpuCatalog:
+    """Return the shipped catalog extended by the GPUs in a file in the GPU schema.
 
     A row with the name of a known GPU corrects it: only its filled cells count. A row with a new name needs
     at least name, multiprocessors, lanes, boost clock, fp32 peak, memory and bandwidth. Numbers are in SI
@@ -128,7 +128,7 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     """
     name = Path(path).name
     table = read_table_file(path, text_columns=_TEXTS)
-    catalog = gpus or built_in_gpus()
+    catalog = built_in_gpus()
     if "gpu" not in table:
         raise FaultsError(name, tuple(absence_faults(table, GPU_COLUMNS[:1])))
     typed, faults = typed_frame(_in_si_units(table), GPU_COLUMNS)
@@ -143,9 +143,7 @@ def with_gpus(path: str | os.PathLike[str], gpus: GpuCatalog | None = None) -> G
     found = [_gpu(row, known.get(str(row["gpu"])), name) for row in records(typed)]
     refuse(name, [fault for number, gpu in enumerate(found, 1) for fault in _strange(number, gpu)])
     refuse(name, _taken(found, catalog))
-    for gpu in found:
-        catalog = catalog.with_gpu(gpu)
-    return catalog
+    return catalog.with_gpus(found)
 
 
 def assumptions(gpu: Gpu) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def import_runs(
         table, RUN_COLUMNS, known, "remove it, or read the file with `trainlaw data import`"
     )
     refuse(name, faults)
-    return _runs_of_columns(table, name, gpus, cnns)
+    return runs_from_frame(table, name, gpus, cnns)
 
 
 def runs_from_frame(
@@ -69,13 +69,6 @@ def runs_from_frame(
     Raises FaultsError as `import_runs`.
     """
     refuse(name, absence_faults(table, RUN_COLUMNS))
-    return _runs_of_columns(table, name, gpus, cnns)
-
-
-def _runs_of_columns(
-    table: pd.DataFrame, name: str, gpus: GpuCatalog | None, cnns: Iterable[CnnCounts]
-) -> RunTable:
-    """Return the runs in a frame that has all columns that a file must have."""
     catalog, custom = gpus or built_in_gpus(), {facts.cnn: facts for facts in cnns}
     typed, faults = _checked(table, RUN_COLUMNS, name)
     runs, unknown = _named(with_defaults(typed), catalog, custom)

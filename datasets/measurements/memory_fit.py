@@ -23,13 +23,10 @@ def memory_needs(table: RunTable) -> pd.DataFrame:
     margin of 6 % for frameworks that keep less; "may not fit": less than usual.
     """
     held = table.matrix(["memory_bytes"])[:, 0] * HELD_PER_SOLD
-    keys = table.frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision"]]
-    needs: dict[tuple[object, ...], tuple[int, int]] = {}
-    for key in keys.itertuples(index=False, name=None):
-        if key not in needs:
-            needs[key] = _needs(table.facts.cnn(key[:3]), *key[3:])
-    rows = [needs[key] for key in keys.itertuples(index=False, name=None)]
-    found = pd.DataFrame(rows, columns=["least_bytes", "usual_bytes"])
+    setups = table.frame[["cnn", "input_size_px", "n_classes", "batch_per_gpu", "precision"]]
+    keys = list(setups.itertuples(index=False, name=None))
+    needs = {key: _needs(table.facts.cnn(key[:3]), *key[3:]) for key in dict.fromkeys(keys)}
+    found = pd.DataFrame([needs[key] for key in keys], columns=["least_bytes", "usual_bytes"])
     found["held_bytes"] = held
     fits = np.where(found["usual_bytes"] > held, MAY_NOT_FIT, FITS)
     fits = np.where(found["least_bytes"] > MARGIN * held, CANNOT_FIT, fits)
@@ -37,9 +34,8 @@ def memory_needs(table: RunTable) -> pd.DataFrame:
 
 
 def _needs(facts: CnnCounts, batch: int, precision: str) -> tuple[int, int]:
-    used = "fp32" if precision == "unknown" else precision
-    known = (facts.counts["params"], facts.memory, batch, used)
-    return step_memory(*known, "none").needed, step_memory(*known, "momentum").total
+    known = (facts.counts["params"], facts.memory, batch, precision)
+    return step_memory(*known, momentum=False).needed, step_memory(*known, momentum=True).total
 
 
 _MOST_BATCH = 2**20  # larger ones are not looked for
@@ -48,7 +44,7 @@ _MOST_BATCH = 2**20  # larger ones are not looked for
 def _forward_need(facts: CnnCounts, batch: int, precision: str) -> int:
     """Return the bytes of a forward pass: weights, the largest layer, workspace and driver."""
     parameters = int(facts.counts["params"])
-    needs = step_memory(parameters, facts.memory, batch, precision, "none")
+    needs = step_memory(parameters, facts.memory, batch, precision, momentum=False)
     return 4 * parameters + needs.working + needs.workspace + needs.context
 
 

@@ -179,11 +179,7 @@ class RunTable(MeasuredTable):
 
     def merged(self, other: "RunTable") -> "RunTable":
         """Return the runs of both tables, those of this table first; all repeats are kept."""
-        gpus = self.facts.gpus
-        for gpu in other.facts.gpus.gpus:
-            if gpu not in gpus.gpus:
-                gpus = gpus.with_gpu(gpu)
-        facts = Facts(gpus, (*self.facts.cnns, *other.facts.cnns))
+        facts = Facts(self.facts.gpus.with_gpus(other.facts.gpus.gpus), (*self.facts.cnns, *other.facts.cnns))
         rows = pd.concat([self._rows, other._rows], ignore_index=True)
         return RunTable(f"{self.name}+{other.name}", rows, facts)
 
@@ -318,7 +314,7 @@ def configuration(
     chosen = gpu if isinstance(gpu, Gpu) else wanted_gpu(gpu, catalog)
     known = _counted(cnn, input_size_px, n_classes)
     row = configuration_row(known, chosen, batch_per_gpu, Setup(precision, fabric=network, **setup))
-    return unmeasured_runs("configuration", [row], Facts(catalog.with_gpu(chosen), (known,)))
+    return unmeasured_runs("configuration", [row], Facts(catalog.with_gpus([chosen]), (known,)))
 
 
 def unmeasured_runs(name: str, rows: Iterable[Mapping[str, object]], facts: Facts) -> RunTable:

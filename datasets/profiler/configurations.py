@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -57,11 +57,6 @@ class Configuration:
         parts = "" if self.timed_parts == WHOLE_ITERATION else ", forward pass"
         sizes = f"batch {self.batch}, {self.input_size_px} px, {self.precision}"
         return f"{self.cnn}, {sizes}{stack}{parts}{threads}"
-
-    @property
-    def cells(self) -> dict[str, object]:
-        """The fields by name, which are the columns of the failure file."""
-        return asdict(self)
 
 
 CONFIGURATION_COLUMNS = tuple(field.name for field in fields(Configuration))

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from trainlaw.datasets.hardware.gpus import GPU_COLUMNS
 from trainlaw.formulas.errors import InputError
-from trainlaw.formulas.files.text_files import csv_rows, csv_text, read_text, write_text_atomically
+from trainlaw.formulas.files.text_files import (
+    append_text,
+    csv_rows,
+    csv_text,
+    read_text,
+    write_text_atomically,
+)
 
 _MAX_BYTES = 512 * 2**20
 
@@ -36,12 +42,7 @@ class RowFile:
         header = csv_text(self.columns, ())
         if not self.path.exists():
             write_text_atomically(self.path, header)
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        try:
-            os.write(descriptor, csv_text(self.columns, [added]).removeprefix(header).encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        append_text(self.path, csv_text(self.columns, [added]).removeprefix(header))
         self._rows.append(added)
 
     def put(self, row: Mapping[str, object], *key: str) -> None:

@@ -1,7 +1,7 @@
 """Measurements as rows of the runs schema, with further columns of the profiler."""
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from math import isfinite, nan
 from statistics import median
@@ -48,7 +48,7 @@ def run_row(configuration: Configuration, measured: Measurement, host: MeasuredD
     """Return a measurement as a row of the run file; times in seconds."""
     disturbed_by = measured.interference.remark
     return {
-        **{RUN_NAMES.get(name, name): cell for name, cell in configuration.cells.items()},
+        **{RUN_NAMES.get(name, name): cell for name, cell in asdict(configuration).items()},
         "gpu": host.gpu,
         "n_gpus": 1,
         "n_nodes": 1,
@@ -102,7 +102,7 @@ def _measured_cells(measured: Measurement) -> dict[str, float]:
 
 def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
     """Return a configuration that could not be measured, and why, as a row of the failure file."""
-    return {**configuration.cells, "reason": reason, "measured_at": now_text()}
+    return {**asdict(configuration), "reason": reason, "measured_at": now_text()}
 
 
 def now_text() -> str:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from math import nan
 from pathlib import Path
 
@@ -61,7 +61,7 @@ class SweepFiles:
         in_runs = [RUN_NAMES.get(name, name) for name in CONFIGURATION_COLUMNS]
         done = {tuple(row[name] for name in in_runs) for row in self.runs.rows}
         done |= {tuple(row[name] for name in CONFIGURATION_COLUMNS) for row in self.failures.rows}
-        return [each for each in configurations if tuple(map(str, each.cells.values())) not in done]
+        return [each for each in configurations if tuple(map(str, astuple(each))) not in done]
 
 
 def sweep(

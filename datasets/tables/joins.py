@@ -77,11 +77,6 @@ class GpuJoin:
         """Return a specification of the GPU of each row, as `Gpu.number` gives it."""
         return np.array([gpu.number(column) for gpu in self._gpus], dtype=np.float64)[self._gpu_of_row]
 
-    @property
-    def usual_launch_s(self) -> NDArray[np.float64]:
-        """Launch time of the usual host of each row's GPU, s, (n_rows,)."""
-        return self.gpu_number("usual_launch_s")
-
     def looked_up(self, column: str, value_of: Callable[[str], float]) -> NDArray[np.float64]:
         """Return `value_of` each text of a column of the table, called once per different text."""
         codes, texts = coded(self._values(column))
@@ -135,12 +130,7 @@ class Facts:
 
         Raises UnknownNameError or InputError when it is neither shipped, nor added, nor in the zoo.
         """
-        return self._added.get(key) or keyed_cnn_counts(*key)
-
-    @cached_property
-    def _added(self) -> dict[tuple[str, int, int], CnnCounts]:
-        """The further CNNs; of two with one name the first."""
-        return {cnn.key: cnn for cnn in reversed(self.cnns)}
+        return next((cnn for cnn in self.cnns if cnn.key == key), None) or keyed_cnn_counts(*key)
 
 
 @cache
@@ -168,7 +158,7 @@ class RunJoin(GpuJoin):
         A column raises UnknownNameError or InputError for a link, algorithm or precision that is not known.
         """
         counts = {name: partial(self._count, name) for name in COUNT_COLUMNS}
-        return {**self.makers(RUN_NUMBERS, _RULES), **counts}
+        return {**self.makers(RUN_NUMBERS, _RULES), "usual_launch_s": self._usual_launch, **counts}
 
     def texts(self, column: str) -> NDArray[Any]:
         """Return a text of each run, dtype object: of its CNN (`cnn_base`, `cnn_family`), or as `GpuJoin`."""
@@ -186,11 +176,11 @@ class RunJoin(GpuJoin):
         numbers, first = numbered(keys)
         return numbers, list(zip(*(np.asarray(key)[first].tolist() for key in keys), strict=True))
 
-    @property
-    def usual_launch_s(self) -> NDArray[np.float64]:
-        """Launch time of the host of all runs, where they have one, else as `GpuJoin`; s, (n_runs,)."""
+    def _usual_launch(self) -> NDArray[np.float64]:
+        """Return the launch time of the host of all runs, else of each GPU's usual one; s, (n_runs,)."""
         one = self._facts.usual_launch_s
-        return super().usual_launch_s if one is None else np.full(len(self.table), one)
+        eager = self.gpu_number("usual_launch_s") if one is None else one
+        return eager * self.looked_up("compilation", lambda text: LAUNCHES_LEFT.get(text, 1.0))
 
     @cached_property
     def cnns(self) -> list[CnnCounts]:
@@ -277,11 +267,6 @@ def _is_slow_grouped(rows: GpuJoin) -> np.ndarray:
     return _is("layout", "channels_last")(rows) * is_torch * is_old
 
 
-def _usual_launch(rows: GpuJoin) -> np.ndarray:
-    left = rows.looked_up("compilation", lambda text: LAUNCHES_LEFT.get(text, 1.0))
-    return rows.usual_launch_s * left
-
-
 _RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {
     "has_optimizer": _includes("optimizer"),
     "has_input_copy": _includes("copy"),
@@ -297,7 +282,6 @@ _RULES: Mapping[str, Callable[[GpuJoin], np.ndarray]] = {
     "is_bucketed": lambda rows: rows.number("bucketed"),
     "gpus_per_node": _gpus_per_node,
     "stated_launch_s": lambda rows: np.nan_to_num(rows.number("host_launch_s")),
-    "usual_launch_s": _usual_launch,
     **{algorithm_indicator(feature): _has_algorithm(feature) for feature in FEATURE_OF_ALGORITHM.values()},
     "exchange_rounds": lambda rows: np.ceil(np.log2(rows.number("n_gpus"))),
     "peer_access": _peer_access,

@@ -75,6 +75,30 @@ def write_text_atomically(path: str | os.PathLike[str], text: str) -> None:
     write_bytes_atomically(path, text.encode("utf-8"))
 
 
+def append_text(path: Path, text: str) -> None:
+    """Append `text` to a file, whole or not at all; when this returns, it is on disk. Raises OSError."""
+    # One call writes all of it, so that no signal comes between its parts.
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        begin, data = os.fstat(file).st_size, text.encode()
+        if os.write(file, data) < len(data):
+            os.ftruncate(file, begin)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def make_durable(path: Path) -> None:
+    """Make the content of a file, or the names in a folder, durable, where the system can."""
+    if path.is_file() or hasattr(os, "O_DIRECTORY"):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
 @contextmanager
 def opened_file(path: str | os.PathLike[str], limit_bytes: int | None = None) -> Iterator[io.BufferedReader]:
     """Open a file that the user named, for reading bytes; its errors are those of the user.

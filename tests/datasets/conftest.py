@@ -39,6 +39,6 @@ def memory_ratios():
     for run in found.to_dict("records"):
         cnn = table.facts.cnn((run["cnn"], run["input_size_px"], run["n_classes"]))
         precision = "fp32" if run["precision"] == "unknown" else run["precision"]
-        step = step_memory(cnn.counts["params"], cnn.memory, run["batch_per_gpu"], precision, "sgd")
+        step = step_memory(cnn.counts["params"], cnn.memory, run["batch_per_gpu"], precision, momentum=False)
         ratios.append(step.total / run["memory_bytes"])
     return found.assign(ratio=pd.Series(ratios))

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.validate.least_squares import (
-    Prior,
     nonnegative_lasso_path,
     robust_least_squares,
     with_numeric_slopes,
@@ -94,8 +93,7 @@ def test_outliers_hardly_move_a_robust_fit():
 def test_prior_gives_the_posterior_mean_of_a_linear_model():
     # One observation y = p + noise of deviation 1 and a prior N(0, 0.5): posterior mean y / (1 + 1 / 0.25).
     observation = with_numeric_slopes(lambda p: p - 3.0)
-    prior = Prior(np.zeros(1), np.array([0.5]))
-    fitted = robust_least_squares(observation, np.zeros(1), prior=prior)
+    fitted = robust_least_squares(observation, np.zeros(1), deviation=0.5)
     assert fitted.parameters == pytest.approx([0.6])
     assert fitted.cost == pytest.approx(0.5 * (0.6 - 3.0) ** 2 + 0.5 * (0.6 / 0.5) ** 2)
 

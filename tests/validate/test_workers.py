@@ -78,8 +78,9 @@ def end_at_once():
     os._exit(1)
 
 
-def test_a_worker_that_dies_before_it_reads_a_large_task_is_reported():
-    with pytest.raises(TrainlawError, match="a worker process died"), WorkerPool(1, end_at_once) as pool:
+def test_a_worker_that_dies_before_it_reads_a_large_task_is_reported(monkeypatch):
+    monkeypatch.setattr(workers, "follow_parent", end_at_once)
+    with pytest.raises(TrainlawError, match="a worker process died"), WorkerPool(1) as pool:
         pool.submit(len, bytes(10_000_000)).result()
 
 

@@ -75,6 +75,34 @@ class Recorder(CnnBuilder):
         """Add a layer normalisation over the channels, with scale and shift."""
         return self.elementwise(x, "layernorm", vector_parameters=2 * self.channels(x))
 
+    def activation(self, x: int, kind: str) -> int:
+        """Add an activation or gate."""
+        return self.elementwise(x, kind)
+
+    def softmax(self, x: int) -> int:
+        """Add a softmax over the channels."""
+        return self.elementwise(x, "softmax")
+
+    def scale(self, x: int, learned: bool = False) -> int:
+        """Add a multiplication by a constant, or by a learned number per channel."""
+        return self.elementwise(x, "scale", vector_parameters=self.channels(x) * learned)
+
+    def max_pool(self, x: int, kernel: Size, *options: Any, **named: Any) -> int:
+        """Add a maximum over windows; options are those of `pool`."""
+        return self.pool(x, "max_pool", kernel, *options, **named)
+
+    def average_pool(self, x: int, kernel: Size, *options: Any, **named: Any) -> int:
+        """Add a mean over windows; options are those of `pool`."""
+        return self.pool(x, "average_pool", kernel, *options, **named)
+
+    def add(self, *xs: int) -> int:
+        """Add a sum of layers."""
+        return self.merge("add", xs)
+
+    def multiply(self, *xs: int) -> int:
+        """Add a product of layers."""
+        return self.merge("multiply", xs)
+
     def relu(self, x: int) -> int:
         """Add a rectified linear unit."""
         return self.activation(x, "relu")

@@ -28,7 +28,7 @@ from trainlaw.formulas.algebra.expression import (
 from trainlaw.formulas.algebra.text import parse_text, to_text
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.baselines.inputs import check_columns, group_weights
-from trainlaw.validate.least_squares import Prior, robust_least_squares
+from trainlaw.validate.least_squares import robust_least_squares
 
 _PARAMETER = re.compile(r"([ck])(\d+)")
 # In ln(seconds): residuals beyond about 25 % count linearly, so that outliers do not decide the fit.
@@ -91,7 +91,7 @@ class FittedForm:
                 residuals,
                 start,
                 soft_l1_scale=_SOFT_L1_SCALE,
-                prior=Prior(start, np.full(len(start), self.deviation)),
+                deviation=self.deviation,
             )
             for start in starting_points
         ]

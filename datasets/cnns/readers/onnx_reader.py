@@ -12,8 +12,8 @@ from trainlaw.datasets.cnns.graph import Cnn, Layer, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import cnn_name_from_file, foreign_faults
 from trainlaw.datasets.cnns.readers.onnx_graph import ConstantTensor, Node, load_onnx_graph
 from trainlaw.datasets.cnns.readers.onnx_shapes import Argument, constant_result, result_shapes
-from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor, pair_of
-from trainlaw.datasets.cnns.windows import Padding
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, MAX_SIDE_PX, GraphTracer, Tensor
+from trainlaw.datasets.cnns.windows import Padding, pair
 from trainlaw.formulas.errors import InputError, shown
 
 
@@ -65,14 +65,14 @@ class NodeCall:
 
     def sliding(self) -> dict[str, Padding]:
         """Return stride and padding of a window."""
-        return {"stride": pair_of(self.get("strides", (1, 1))), "padding": _padding(self)}
+        return {"stride": pair(self.get("strides", (1, 1))), "padding": _padding(self)}
 
     def convolving(self) -> dict[str, Any]:
         """Return the options of a convolution."""
         return {
             **self.sliding(),
             "groups": self.get("group", 1),
-            "dilation": pair_of(self.get("dilations", (1, 1))),
+            "dilation": pair(self.get("dilations", (1, 1))),
             "bias": self.learned(2) > 0,
         }
 
@@ -99,7 +99,7 @@ def _conv(call: NodeCall) -> Tensor:
     read = entering * options["groups"]
     if len(x.shape) != 4 or x.shape[1] != read:
         raise InputError(f"expected {read} channels, got shape {x.shape}")
-    return call.tracer.conv(x, channels, pair_of(kernel), **options)
+    return call.tracer.conv(x, channels, pair(kernel), **options)
 
 
 def _conv_transpose(call: NodeCall) -> Tensor:
@@ -107,13 +107,13 @@ def _conv_transpose(call: NodeCall) -> Tensor:
     if "output_shape" in call.node.attributes:
         raise InputError("output_shape is not supported; export with pads and output_padding")
     options = call.convolving()
-    options["output_padding"] = pair_of(call.get("output_padding", (0, 0)))
-    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], pair_of(kernel), **options)
+    options["output_padding"] = pair(call.get("output_padding", (0, 0)))
+    return call.tracer.conv_transpose(call.data(), per_group * options["groups"], pair(kernel), **options)
 
 
 def _pool(kind: str) -> Operation:
     def operation(call: NodeCall) -> Tensor:
-        kernel = pair_of(call.node.attributes["kernel_shape"])
+        kernel = pair(call.node.attributes["kernel_shape"])
         options = {**call.sliding(), "ceil": bool(call.get("ceil_mode", 0))}
         return call.tracer.pool(call.data(), kind, kernel, call.get("dilations", ()), **options)
 

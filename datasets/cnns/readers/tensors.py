@@ -1,6 +1,6 @@
 """A builder for foreign graphs, which tracks the shape of each tensor as the other program sees it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -13,12 +13,6 @@ from trainlaw.formulas.errors import InputError
 MAX_SIDE_PX = 65_536
 #: Kinds that keep the shape and learn numbers: a scale and a shift, or a slope.
 LEARNED = frozenset(kind for kind, group in KINDS.items() if group == "normalization") | {"prelu"}
-
-
-def pair_of(value: int | Sequence[int]) -> tuple[int, int]:
-    """Return height and width of a value; one number means both."""
-    first, second = (value, value) if isinstance(value, int) else value
-    return int(first), int(second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +48,7 @@ class GraphTracer:
         # Several outputs are several classifiers, as in the Inception CNNs during training.
         for output in outputs:
             if self.builder.layers[output.layer].kind != "softmax":
-                self.builder.softmax(output.layer)
+                self.builder.elementwise(output.layer, "softmax")
         layers = self.builder.layers
         classes = layers[outputs[0].layer].out_channels
         return Cnn(name, name, name, layers[0].out_height, classes, layers, tuple(dict.fromkeys(self.notes)))
@@ -70,10 +64,10 @@ class GraphTracer:
         )
 
     def pool(self, x: Tensor, kind: str, kernel: Size, dilation: Sequence[int], **options: Any) -> Tensor:
-        """Add a pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.max_pool`."""
+        """Add a pooling of kind `max_pool` or `average_pool`; options are those of `CnnBuilder.pool`."""
         if any(step != 1 for step in dilation):
             raise InputError("dilated pooling is not supported")
-        return self._image(self._pool(kind)(self._channels_first(x), kernel, **options), x)
+        return self._image(self.builder.pool(self._channels_first(x), kind, kernel, **options), x)
 
     def global_pool(self, x: Tensor, kind: str, shape: Sequence[int]) -> Tensor:
         """Add a pooling over the whole image to a shape, which may leave out the sides of 1."""
@@ -82,7 +76,7 @@ class GraphTracer:
         if len(x.shape) != 4 or tuple(shape) not in {flat, kept}:
             raise InputError(f"expected it over height and width, got shape {tuple(shape)} of {x.shape}")
         layer = self._whole(x)
-        layer = self._pool(kind)(layer, self.builder.shape(layer)[1:], 1)
+        layer = self.builder.pool(layer, kind, self.builder.shape(layer)[1:], 1)
         return Tensor(layer, tuple(shape), x.channel_axis if len(shape) == 4 else 1)
 
     def adaptive_pool(self, x: Tensor, kind: str, height: int, width: int) -> Tensor:
@@ -174,9 +168,6 @@ class GraphTracer:
         if len(shape) > 4:
             raise InputError(f"transpose: cannot follow the order {tuple(order)} of shape {x.shape}")
         return Tensor(x.layer, shape, list(order).index(x.channel_axis))
-
-    def _pool(self, kind: str) -> Callable[..., int]:
-        return self.builder.max_pool if kind == "max_pool" else self.builder.average_pool
 
     def _whole(self, x: Tensor) -> int:
         """Return the layer of an image with channels first or last."""

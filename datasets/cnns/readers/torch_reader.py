@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainlaw.datasets.cnns.graph import Cnn, kinds_by
 from trainlaw.datasets.cnns.readers.foreign import foreign_faults
-from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor, pair_of
+from trainlaw.datasets.cnns.readers.tensors import LEARNED, GraphTracer, Tensor
+from trainlaw.datasets.cnns.windows import pair
 from trainlaw.formulas.errors import InputError, optional_package, shown
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def _learned(*weights: Any) -> int:
 def _convolving(call: ModuleCall, dilation_position: int) -> dict[str, Any]:
     padding = call.get(4, "padding", 0)
     return {
-        "stride": pair_of(call.get(3, "stride", 1)),
-        "padding": padding if isinstance(padding, str) else pair_of(padding),
-        "dilation": pair_of(call.get(dilation_position, "dilation", 1)),
+        "stride": pair(call.get(3, "stride", 1)),
+        "padding": padding if isinstance(padding, str) else pair(padding),
+        "dilation": pair(call.get(dilation_position, "dilation", 1)),
         "groups": call.get(6, "groups", 1),
         "bias": call.get(2, "bias") is not None,
     }
@@ -76,27 +77,27 @@ def _convolving(call: ModuleCall, dilation_position: int) -> dict[str, Any]:
 
 def _conv(call: ModuleCall) -> Tensor:
     channels, _, *kernel = call.get(1, "weight").shape
-    return call.tracer.conv(call.data, channels, pair_of(kernel), **_convolving(call, 5))
+    return call.tracer.conv(call.data, channels, pair(kernel), **_convolving(call, 5))
 
 
 def _conv_transpose(call: ModuleCall) -> Tensor:
     _, per_group, *kernel = call.get(1, "weight").shape
     options = _convolving(call, 7)
-    options["output_padding"] = pair_of(call.get(5, "output_padding", 0))
-    return call.tracer.conv_transpose(call.data, per_group * options["groups"], pair_of(kernel), **options)
+    options["output_padding"] = pair(call.get(5, "output_padding", 0))
+    return call.tracer.conv_transpose(call.data, per_group * options["groups"], pair(kernel), **options)
 
 
 def _pool(kind: str, ceil_position: int) -> Operation:
     def operation(call: ModuleCall) -> Tensor:
-        kernel = pair_of(call.get(1, "kernel_size"))
+        kernel = pair(call.get(1, "kernel_size"))
         stride = call.get(2, "stride")
         return call.tracer.pool(
             call.data,
             kind,
             kernel,
-            pair_of(call.get(4, "dilation", 1) if kind == "max_pool" else 1),
-            stride=kernel if stride in (None, [], ()) else pair_of(stride),
-            padding=pair_of(call.get(3, "padding", 0)),
+            pair(call.get(4, "dilation", 1) if kind == "max_pool" else 1),
+            stride=kernel if stride in (None, [], ()) else pair(stride),
+            padding=pair(call.get(3, "padding", 0)),
             ceil=bool(call.get(ceil_position, "ceil_mode", False)),
         )
 

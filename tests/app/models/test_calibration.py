@@ -60,7 +60,7 @@ def test_times_off_as_a_whole_narrow_nothing_and_are_said_by_every_answer(law, r
 
 
 def test_runs_of_a_gpu_in_a_file_may_be_slower(law, runs):
-    catalog = runs.facts.gpus.with_gpu(replace(runs.facts.gpus.find("T4"), gpu="T4 of mine", aliases=()))
+    catalog = runs.facts.gpus.with_gpus([replace(runs.facts.gpus.find("T4"), gpu="T4 of mine", aliases=())])
     frame = some(runs, "T4", 8, 1.9, law).frame.assign(gpu="T4 of mine")
     found = calibrated_law(law, RunTable("mine", frame, replace(runs.facts, gpus=catalog)))
     assert not found.warnings

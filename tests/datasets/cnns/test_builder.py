@@ -13,7 +13,7 @@ def net():
 
 
 def one_pixel(net):
-    return net.average_pool(0, (20, 30))
+    return net.pool(0, "average_pool", (20, 30))
 
 
 SHAPES = {
@@ -29,10 +29,10 @@ SHAPES = {
         (4, 40, 59),
     ),
     "a dense layer is flat": (lambda n: n.dense(0, 7), (7, 1, 1)),
-    "a pool moves by its kernel": (lambda n: n.max_pool(0, 2), (6, 10, 15)),
-    "unless a stride is given": (lambda n: n.average_pool(0, 3, 1), (6, 18, 28)),
-    "an incomplete window is dropped": (lambda n: n.max_pool(0, 3), (6, 6, 10)),
-    "or kept": (lambda n: n.max_pool(0, 3, ceil=True), (6, 7, 10)),
+    "a pool moves by its kernel": (lambda n: n.pool(0, "max_pool", 2), (6, 10, 15)),
+    "unless a stride is given": (lambda n: n.pool(0, "average_pool", 3, 1), (6, 18, 28)),
+    "an incomplete window is dropped": (lambda n: n.pool(0, "max_pool", 3), (6, 6, 10)),
+    "or kept": (lambda n: n.pool(0, "max_pool", 3, ceil=True), (6, 7, 10)),
     "a mean to a side": (lambda n: n.adaptive_pool(0, "average_pool", 7, 7), (6, 7, 7)),
     "a pool to two sides": (lambda n: n.adaptive_pool(0, "max_pool", 5, 3), (6, 5, 3)),
     "a slice of channels": (lambda n: n.slice(0, 2), (2, 20, 30)),
@@ -42,8 +42,8 @@ SHAPES = {
     "an image is resampled": (lambda n: n.upsample(0, 40, 50), (6, 40, 50)),
     "channels are concatenated": (lambda n: n.concat(0, n.slice(0, 2)), (8, 20, 30)),
     "or all elements": (lambda n: n.concat(0, one_pixel(n), flat=True), (3606, 1, 1)),
-    "a sum repeats sides of one": (lambda n: n.add(0, one_pixel(n)), IMAGE),
-    "a product does, too": (lambda n: n.multiply(one_pixel(n), 0), IMAGE),
+    "a sum repeats sides of one": (lambda n: n.merge("add", (0, one_pixel(n))), IMAGE),
+    "a product does, too": (lambda n: n.merge("multiply", (one_pixel(n), 0)), IMAGE),
     "a shuffle keeps the shape": (lambda n: n.channel_shuffle(0, 3), IMAGE),
 }
 
@@ -62,8 +62,8 @@ PARAMETERS = {
     "conv_transpose": (lambda n: n.conv_transpose(0, 4, 3, groups=2, bias=True), 3 * 4 * 9 + 4),
     "dense": (lambda n: n.dense(0, 7), 3600 * 7 + 7),
     "dense without bias": (lambda n: n.dense(0, 7, bias=False), 3600 * 7),
-    "scale": (lambda n: n.scale(0), 0),
-    "learned scale": (lambda n: n.scale(0, learned=True), 6),
+    "scale": (lambda n: n.elementwise(0, "scale"), 0),
+    "learned scale": (lambda n: n.elementwise(0, "scale", vector_parameters=6), 6),
     "bias added later": (lambda n: n.with_bias(n.conv(0, 8, 1)), 48 + 8),
 }
 
@@ -85,7 +85,7 @@ def test_an_adaptive_pool_covers_the_image_with_windows_of_one_size(net):
 
 def test_the_last_layers_become_one(net):
     x = net.conv(0, 8, 1)
-    net.activation(net.scale(x), "relu")
+    net.elementwise(net.elementwise(x, "scale"), "relu")
     assert net.fuse_last(2, "hard_swish") == 2
     assert [layer.kind for layer in net.layers] == ["input", "conv", "hard_swish"]
     assert net.layers[2].inputs == (x,)

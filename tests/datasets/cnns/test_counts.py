@@ -23,9 +23,9 @@ def test_a_small_net_is_counted_as_by_hand():
     left = net.conv(image, 4, 3)
     left = net.elementwise(net.elementwise(left, "batchnorm", vector_parameters=8), "relu")
     right = net.conv(image, 4, 5, 2, bias=True)
-    joined = net.concat(net.max_pool(left, 2), right)
+    joined = net.concat(net.pool(left, "max_pool", 2), right)
     x = net.conv(net.conv(joined, 8, 3, groups=2), 8, 3, groups=8, bias=True)
-    net.softmax(net.dense(net.elementwise(x, "dropout"), 5))
+    net.elementwise(net.dense(net.elementwise(x, "dropout"), 5), "softmax")
     found = counts(network(net))
     assert found["conv_macs"] == 108 * 64 + 300 * 16
     assert found["grouped_conv_macs"] == 288 * 16
@@ -120,7 +120,7 @@ def test_the_longest_path_is_the_longest_of_all_paths():
 
 def test_a_net_without_convolutions_has_finite_counts():
     net = CnnBuilder()
-    net.softmax(net.dense(net.input(1, 4), 3))
+    net.elementwise(net.dense(net.input(1, 4), 3), "softmax")
     found = counts(network(net))
     assert all(math.isfinite(value) for value in found.values())
     assert found["conv_macs"] == found["conv_output_pixels"] == 0

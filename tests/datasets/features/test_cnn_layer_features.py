@@ -60,7 +60,7 @@ def small():
     x = net.conv(net.input(3, 9, 11), 40, 3, 2, bias=True)
     x = net.conv(x, 40, (3, 5), groups=40)
     normal = net.elementwise(x, "batchnorm", vector_parameters=2 * net.channels(x))
-    pooled = net.max_pool(net.concat(net.conv(normal, 8, 1), normal), 2)
+    pooled = net.pool(net.concat(net.conv(normal, 8, 1), normal), "max_pool", 2)
     net.dense(net.conv(pooled, 24, 3, groups=4), 10)
     return Cnn("small", "small", "small", 9, 10, net.layers)
 
@@ -96,7 +96,7 @@ def test_equal_layers_are_one_row_that_counts():
     net = CnnBuilder()
     x = net.input(3, 8)
     for _ in range(3):
-        x = net.activation(net.conv(x, 3, 3), "relu")
+        x = net.elementwise(net.conv(x, 3, 3), "relu")
     layers = DistinctLayers.of(Cnn("net", "net", "net", 8, 10, net.layers))
     assert layers.kinds == ("conv", "relu", "iteration")
     assert layers.count.tolist() == [3.0, 3.0, 1.0]

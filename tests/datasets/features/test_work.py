@@ -11,16 +11,15 @@ def test_weights_follow_from_rules_but_for_two_exceptions_with_reasons():
     assert len(exceptions) <= 2 and all("reason" in rows[name] for name in exceptions)
     for work in works():
         if work.name not in exceptions:
-            assert work.expected == EXPECTED_WEIGHTS[work.rule]
+            assert work.expected == EXPECTED_WEIGHTS[rows[work.name]["rule"]]
 
 
 def test_each_resource_has_work_and_factors_of_pure_numbers():
     assert {work.resource for work in works()} == set(resources())
-    for resource in resources().values():
-        for factor in resource.factors:
-            assert FEATURES[factor.feature].spec.unit == DIMENSIONLESS
-            assert factor.low <= factor.expected <= factor.high
-    assert all(row["reason"] for row in read_data_rows("factors.csv"))
+    for row in (row for rows in resources().values() for row in rows):
+        assert FEATURES[row["feature"]].spec.unit == DIMENSIONLESS
+        assert float(row["low"]) <= float(row["expected"]) <= float(row["high"])
+        assert row["reason"]
 
 
 def test_each_amount_of_work_occurs_on_three_groups_of_gpus():

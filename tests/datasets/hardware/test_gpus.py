@@ -115,7 +115,7 @@ def test_dies_of_a_board_are_single():
 
 def test_catalog_with_a_gpu_of_the_same_name_keeps_one():
     gpu = find_gpu("T4")
-    catalog = GpuCatalog((gpu,)).with_gpu(gpu)
+    catalog = GpuCatalog((gpu,)).with_gpus([gpu])
     assert catalog.gpus == (gpu,)
     assert list(catalog.frame()["gpu"]) == ["T4"]
 

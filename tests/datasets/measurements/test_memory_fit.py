@@ -44,7 +44,7 @@ def test_the_answer_changes_at_the_size_of_the_device(monkeypatch, least, usual,
 def test_nothing_is_known_about_a_device_of_unknown_memory():
     table = configuration(cnn="vgg16", gpu="T4", batch_per_gpu=1)
     gpu = replace(find_gpu("T4"), memory_bytes=np.nan)
-    unknown = replace(table, facts=replace(table.facts, gpus=table.facts.gpus.with_gpu(gpu)))
+    unknown = replace(table, facts=replace(table.facts, gpus=table.facts.gpus.with_gpus([gpu])))
     assert memory_needs(unknown)["fits"].tolist() == [memory_fit.NOT_KNOWN]
 
 
@@ -52,7 +52,7 @@ def test_the_largest_batch_of_forward_passes_leaves_room_for_weights_and_workspa
     facts = find_cnn_counts("vgg16")
 
     def needed(batch):
-        step = step_memory(facts.counts["params"], facts.memory, batch, "fp32", "none")
+        step = step_memory(facts.counts["params"], facts.memory, batch, "fp32", momentum=False)
         return 4 * facts.counts["params"] + step.working + step.workspace + step.context
 
     most = largest_batch(facts, 16e9, "fp32", forward=True)

@@ -76,7 +76,7 @@ def test_forward_and_backward_run_on_the_smallest_input(name):
 def small_net(add):
     net = CnnBuilder()
     x = add(net, net.input(4, 15, 13))
-    net.softmax(net.dense(x, 10))
+    net.elementwise(net.dense(x, 10), "softmax")
     return Cnn("own", "own", "own", 15, 10, net.layers)
 
 
@@ -86,11 +86,11 @@ ODD_LAYERS = {
     "one-sided": lambda net, x: net.conv(x, 6, 3, 2, padding=((0, 1), (1, 0))),
     "transposed": lambda net, x: net.conv_transpose(x, 6, 4, 2, padding=1, output_padding=1, bias=True),
     "transposed, same": lambda net, x: net.conv_transpose(x, 6, 3, 2, padding="same"),
-    "average, same": lambda net, x: net.average_pool(x, 3, 2, padding="same"),
-    "max, ceil": lambda net, x: net.max_pool(x, 2, 2, ceil=True),
-    "max, one-sided": lambda net, x: net.max_pool(x, 3, 2, padding=((0, 1), (0, 1))),
-    "adaptive up": lambda net, x: net.adaptive_pool(net.max_pool(x, 5), "average_pool", 6, 6),
-    "adaptive max": lambda net, x: net.adaptive_pool(net.max_pool(x, 5), "max_pool", 4, 4),
+    "average, same": lambda net, x: net.pool(x, "average_pool", 3, 2, padding="same"),
+    "max, ceil": lambda net, x: net.pool(x, "max_pool", 2, 2, ceil=True),
+    "max, one-sided": lambda net, x: net.pool(x, "max_pool", 3, 2, padding=((0, 1), (0, 1))),
+    "adaptive up": lambda net, x: net.adaptive_pool(net.pool(x, "max_pool", 5), "average_pool", 6, 6),
+    "adaptive max": lambda net, x: net.adaptive_pool(net.pool(x, "max_pool", 5), "max_pool", 4, 4),
     "shift only": lambda net, x: net.elementwise(x, "batchnorm", vector_parameters=4),
     "no parameters": lambda net, x: net.elementwise(x, "batchnorm"),
     "group norm": lambda net, x: net.elementwise(x, "groupnorm", groups=2, vector_parameters=8),
@@ -100,7 +100,9 @@ ODD_LAYERS = {
     "pieces": lambda net, x: net.concat(net.slice(x, 1, 9, 9), net.slice(x, 2, 9, 9)),
     "flat pieces": lambda net, x: net.concat(net.slice(x, 1, 3, 3), x, flat=True),
     "upsampled": lambda net, x: net.upsample(x, 20, 30),
-    "all activations": lambda net, x: net.softmax(net.elementwise(net.elementwise(x, "elu"), "softplus")),
+    "all activations": lambda net, x: net.elementwise(
+        net.elementwise(net.elementwise(x, "elu"), "softplus"), "softmax"
+    ),
 }
 
 
