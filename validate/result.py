@@ -82,8 +82,6 @@ class StudyResult:
 
     def chosen(self, names: Mapping[str, str]) -> "StudyResult":
         """Return the study of some estimators; names : theirs, by the new names that they get."""
-        for old in names.values():
-            check_name("estimator", old, self.estimators)
         kept = self.predictions.drop(columns=list(self.estimators))
         columns = {new: self.predictions[old] for new, old in names.items()}
         formulas = {
