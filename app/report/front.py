@@ -23,7 +23,8 @@ def front_plot(rows: Sequence[FrontRow], link: str = "") -> str:
     link : begins the target of the link on each formula, its number of constants ends it; "" for none.
     """
     controls = {name: _known(rows, name) for name in SIZED_CONTROLS}
-    tops = [value for points in controls.values() for _, value in points] + [_high(row) for row in rows]
+    tops = [value for points in controls.values() for _, value in points]
+    tops += [max(row.held_out_percent, row.interval[1]) for row in rows]
     across = svg.LinearAxis(0, 1.05 * max(row.constants for row in rows), _LEFT, _RIGHT)
     up = svg.LinearAxis(0, 1.05 * max(tops), _BOTTOM, _TOP)
     parts = _grid(across, up)
@@ -41,11 +42,6 @@ def front_plot(rows: Sequence[FrontRow], link: str = "") -> str:
 def _known(rows: Sequence[FrontRow], control: str) -> list[tuple[int, float]]:
     points = [(row.constants, row.control_percent(control)) for row in rows]
     return [(x, y) for x, y in points if math.isfinite(y)]
-
-
-def _high(row: FrontRow) -> float:
-    high = row.interval[1]
-    return high if math.isfinite(high) else row.held_out_percent
 
 
 def _grid(across: svg.LinearAxis, up: svg.LinearAxis) -> list[str]:
