@@ -109,7 +109,7 @@ def check_file(
     """
     from trainlaw.app.inputs.run_tables import built_in_file, file_options, named_file, run_faults
     from trainlaw.app.inputs.selection import pairs_of
-    from trainlaw.app.models.doubts import built_in_doubts, remarks, trusted
+    from trainlaw.app.models.doubts import remarks, run_doubts, trusted
     from trainlaw.app.models.law_times import is_training
     from trainlaw.datasets import DATASETS
 
@@ -122,7 +122,7 @@ def check_file(
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         refuse(f"{table}: {number}; correct the file and check again")
     if shipped and runs is not None:
-        for doubt in built_in_doubts(runs):
+        for doubt in run_doubts(runs, but=("forward", "batches")):
             print(f"measured so, and doubtful: {doubt.text}")
     elif runs is not None:
         trusted(runs, trust, any_parts=True)

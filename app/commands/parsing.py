@@ -253,7 +253,7 @@ def _wanted(kind: Any) -> str:
         return f"one of {', '.join(map(str, kind.choices))}"
     noun = "a whole number" if isinstance(kind, type(click.INT)) else "a number"
     ends = (("at least", getattr(kind, "min", None)), ("at most", getattr(kind, "max", None)))
-    limits = " and ".join(f"{word} {end:g}" for word, end in ends if end is not None)
+    limits = " and ".join(f"{word} {end:,.15g}" for word, end in ends if end is not None)
     return f"{noun} of {limits}" if limits else noun
 
 
