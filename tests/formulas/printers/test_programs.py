@@ -18,6 +18,8 @@ from trainlaw.formulas.printers.programming import (
     print_r,
 )
 
+from .conftest import bare
+
 ROWS = 60
 
 
@@ -44,7 +46,7 @@ def loaded(source):
 
 def in_python(expressions, points, folder):
     for item in expressions:
-        function = loaded(print_python_function(item)).predict
+        function = loaded(print_python_function(bare(item))).predict
         columns = [points[name].tolist() for name in variables(item)]
         yield [function(*row) for row in zip(*columns, strict=True)] if columns else [function()] * ROWS
 
@@ -62,7 +64,7 @@ def javascript_values(sources, rows):
 
 def in_javascript(expressions, points, folder):
     rows = [{name: column[row] for name, column in points.items()} for row in range(ROWS)]
-    return javascript_values([print_javascript(item) for item in expressions], rows)
+    return javascript_values([print_javascript(bare(item)) for item in expressions], rows)
 
 
 def in_c(expressions, points, folder):
@@ -70,7 +72,7 @@ def in_c(expressions, points, folder):
     parts = []
     for index, item in enumerate(expressions):
         parts += [f"#define {name} {name}_{index}" for name in C.helpers]
-        parts += [print_c_function(item, name=f"f{index}"), *(f"#undef {name}" for name in C.helpers)]
+        parts += [print_c_function(bare(item), name=f"f{index}"), *(f"#undef {name}" for name in C.helpers)]
     (folder / "all.c").write_text("\n".join(parts))
     flags = "-std=c99 -O0 -Wall -Werror -Wno-div-by-zero -Wno-unused-function -shared -fPIC".split()
     output_of([needs("gcc"), *flags, "-o", folder / "all.so", folder / "all.c", "-lm"])
@@ -95,7 +97,10 @@ def in_r(expressions, points, folder):
     lines = [f"{name} <- c({', '.join(map(repr, column.tolist()))})" for name, column in points.items()]
     for item in expressions:
         inputs = ", ".join(f"{name} = {name}" for name in variables(item))
-        lines += [print_r(item), f'cat(sprintf("%.17g", rep_len(predict_time({inputs}), {ROWS})), "\\n")']
+        lines += [
+            print_r(bare(item)),
+            f'cat(sprintf("%.17g", rep_len(predict_time({inputs}), {ROWS})), "\\n")',
+        ]
     return r_values(lines, folder)
 
 
@@ -141,4 +146,4 @@ def test_a_function_of_python_has_a_name_a_header_and_labels(law):
     "text", ["x + 1 / 0", "(1 / 0) ^ 0 * x", "max(log(-1), x)", "x * 1e308 * (1e308 * 10)"]
 )
 def test_constants_that_are_not_finite(text):
-    assert math.isnan(loaded(print_python_function(parse_text(text))).predict(2.0))
+    assert math.isnan(loaded(print_python_function(bare(parse_text(text)))).predict(2.0))
