@@ -27,8 +27,8 @@ def anchor_errors(
     estimator: str,
     X: pd.DataFrame,
     *,
-    n_anchors: Sequence[int] = (0, 1, 3, 5),
-    draws: int = 25,
+    n_anchors: Sequence[int],
+    draws: int,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Return the held-out error after calibration with a few runs of the held-out GPU.

@@ -10,7 +10,7 @@ from trainlaw.app.models.terms import Part, parts_of
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets.features.feature import Feature, base_columns
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Unit, Variable
 from trainlaw.formulas.algebra.tidying import factors
 
