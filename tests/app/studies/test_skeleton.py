@@ -94,10 +94,14 @@ def test_what_was_not_asked_for_is_as_in_the_free_search(table, rows, monkeypatc
 
 def test_a_new_amount_is_one_row_of_the_table(monkeypatch):
     """The recipe of docs/architecture.md: no other place knows the amounts."""
-    (sample, *_) = (row for row in read_data_rows("work.csv") if row["resource"] == "lanes")
+    rows = read_data_rows("work.csv")
+    (sample, *_) = (row for row in rows if row["resource"] == "lanes")
     added = {**sample, "name": "pool_simt_s", "symbol": "z_p", "amount": "batch_per_gpu * pool_elements"}
-    table = [*map(work._work, [*read_data_rows("work.csv"), added])]
-    monkeypatch.setattr("trainlaw.app.studies.skeleton.works", lambda: tuple(table))
+    monkeypatch.setattr(
+        work, "read_data_rows", lambda name: [*rows, added] if name == "work.csv" else read_data_rows(name)
+    )
+    table = work.works.__wrapped__()
+    monkeypatch.setattr("trainlaw.app.studies.skeleton.works", lambda: table)
     lanes = by_rules("lanes")
     assert lanes.terms[-1] == ("pool_simt_s", 10.0)
     assert table[-1].feature.definition == "6 * batch_per_gpu * pool_elements / comparable_fp32_flop_per_s"
