@@ -66,8 +66,8 @@ class _CommandLine(CommandGroup):
         except OSError as error:
             _report(f"{error.filename or 'file system'}: {error.strerror or error}")
             raise click.exceptions.Exit(_EXIT_INPUT) from None
-        except KeyboardInterrupt:
-            _report("interrupted; nothing was written")
+        except KeyboardInterrupt as error:
+            _report(str(error) or "interrupted; nothing was written")
             raise click.exceptions.Exit(_EXIT_INTERRUPTED) from None
         except Exception as error:
             from trainlaw.formulas.errors import TrainlawError  # noqa: PLC0415 (loads numpy)

@@ -35,18 +35,7 @@ class Law(Formula):
 
     @classmethod
     def of(cls, formula: Formula) -> Self:
-        """Return a formula as a law.
-
-        Parameters
-        ----------
-        formula : Formula
-            Any formula.
-
-        Returns
-        -------
-        Law
-            With the same fields.
-        """
+        """Return a formula as a law, with the same fields."""
         return cls(**{field.name: getattr(formula, field.name) for field in fields(formula)})
 
     def calibrate(
@@ -56,50 +45,21 @@ class Law(Formula):
         *,
         trust: bool = False,
     ) -> "Law":
-        """Return this law calibrated to a machine with a few runs measured on it; see `trainlaw.calibrate`.
+        """Return this law calibrated to a machine, as `trainlaw.calibrate` does; X : its table.
 
-        Parameters
-        ----------
-        X : RunTable, str, Path or DataFrame
-            Runs on one GPU: a table, or a file of runs. With `y`: a frame with a column per feature.
-        y : array_like, shape (n_rows,), optional
-            Measured target of each row of a frame, in its unit; None for a table of runs, which has times.
-        trust : bool
-            As for `trainlaw.calibrate`.
-
-        Returns
-        -------
-        Law
-            With corrected constants; this one stays as it is.
-
-        Raises
-        ------
-        InputError
-            As `trainlaw.calibrate`.
-
-        Examples
-        --------
         >>> from trainlaw.datasets import load
-        >>> runs = load("fp32-2026").where(gpu="T4", cnn="inception_v3")
-        >>> law = load_formula().calibrate(runs)
+        >>> law = load_formula().calibrate(load("fp32-2026").where(gpu="T4", cnn="inception_v3"))
         >>> law.provenance["calibrated"]["runs"]
         14
         """
         return calibrate(self, X, y, trust=trust)
 
     def sympy(self) -> Any:
-        """Return the formula as a sympy expression, grouped constants at their default.
+        """Return the formula as a sympy expression in its features, grouped constants at their default.
 
         sympy's `lambdify` makes a function of it for numpy, torch, JAX and others, which is the way to
         compute gradients or to put the formula into a model.
 
-        Returns
-        -------
-        sympy.Expr
-            In symbols named as the features.
-
-        Examples
-        --------
         >>> from sympy import lambdify
         >>> from trainlaw.datasets import load
         >>> law = load_formula("short")
@@ -112,20 +72,10 @@ class Law(Formula):
         return to_sympy(self.ungrouped)
 
     def latex(self, digits: int | None = 3) -> str:
-        """Return the formula as a LaTeX equation.
+        """Return the formula as a LaTeX equation without dollar signs.
 
-        Parameters
-        ----------
-        digits : int, optional
-            Significant digits of the constants; None for exact ones.
+        digits : significant ones of the constants, None for exact constants.
 
-        Returns
-        -------
-        str
-            Without dollar signs.
-
-        Examples
-        --------
         >>> load_formula().latex().startswith("t")
         True
         """
@@ -135,32 +85,12 @@ class Law(Formula):
     def shares(
         self, cnn: str, gpu: str, batch: int, *, pixels: int | None = None, **settings: Any
     ) -> pd.DataFrame:
-        """Return what an iteration's time is made of, the largest term first.
+        """Return what an iteration's time is made of, a row per term, the largest first.
 
-        Parameters
-        ----------
-        cnn, gpu : str
-            Names, as for `trainlaw.predict`.
-        batch : int
-            Images per iteration.
-        pixels : int, optional
-            Side of the square input image; None for the CNN's usual one.
-        **settings : object
-            Such as precision="amp", as for `trainlaw.predict`.
+        Columns `term`, `meaning`, `time_s` in seconds (0 on a side of a maximum that is not the largest) and
+        `share` of the sum. Arguments and errors as for `trainlaw.predict`; InputError also where the formula
+        takes no names.
 
-        Returns
-        -------
-        DataFrame
-            A row per term: `term`, `meaning`, `time_s` in seconds (0 on a side of a maximum that is not the
-            largest), `share` of the sum.
-
-        Raises
-        ------
-        InputError
-            If the formula takes no names, or a name is not known.
-
-        Examples
-        --------
         >>> table = load_formula().shares("resnet50", "T4", 64, precision="amp")
         >>> float(round(table["share"].sum(), 6))
         1.0
@@ -179,28 +109,10 @@ class Law(Formula):
         ax: Any = None,
         **settings: Any,
     ) -> Any:
-        """Draw time per iteration against batch, with the 90 % interval as a band; needs matplotlib.
+        """Draw time per iteration against batch, with the 90 % interval as a band, and return the axes.
 
-        Parameters
-        ----------
-        cnn, gpu : str
-            Names, as for `trainlaw.predict`.
-        batches : sequence of int
-            Images per iteration.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; None for a new figure.
-        **settings : object
-            Such as precision="amp", as for `trainlaw.predict`.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        MissingDependencyError
-            If matplotlib is not installed.
+        batches : images per iteration. ax : axes of matplotlib, None for a new figure. Other arguments as for
+        `trainlaw.predict`. MissingDependencyError where matplotlib is not installed.
         """
         axes = ax or optional_package("matplotlib.pyplot", "plots").subplots()[1]
         setup = setup_for(self, Setup(**settings))
@@ -277,7 +189,14 @@ def calibrate(
     """
     law = formula_of(formula)
     if y is not None:
-        return Law.of(_calibrated_to_rows(law, table, y))
+        if not isinstance(table, pd.DataFrame):
+            raise InputError("expected a data frame of features together with y, got only one of them")
+        rows = feature_rows(table, [spec.name for spec in law.used_features])
+        targets = np.asarray(y, dtype=float)
+        if targets.shape != (len(table),) or not (np.isfinite(targets) & (targets > 0)).all():
+            raise InputError(f"expected y as {len(table)} positive numbers, one per row")
+        expression = time_factors(law, rows, targets).apply(law)
+        return Law.of(replace(law, expression=expression, errors={}))
     if isinstance(table, pd.DataFrame):
         table = runs_from_frame(table, "the frame")
     runs = table if isinstance(table, RunTable) else any_table(str(table))
@@ -291,15 +210,3 @@ def formula_of(formula: Formula | FormulaRegressor | str | Path) -> Formula:
     if isinstance(formula, FormulaRegressor):
         return formula.formula_
     return formula if isinstance(formula, Formula) else find_formula(Path(formula), Path.cwd())[0]
-
-
-def _calibrated_to_rows(formula: Formula, X: object, y: Sequence[float] | np.ndarray | None) -> Formula:
-    """Return a formula with factors on its times, or on the whole, from features and measured targets."""
-    if not isinstance(X, pd.DataFrame) or y is None:
-        raise InputError("expected a data frame of features together with y, got only one of them")
-    rows = feature_rows(X, [spec.name for spec in formula.used_features])
-    seconds = np.asarray(y, dtype=float)
-    if seconds.shape != (len(X),) or not (np.isfinite(seconds) & (seconds > 0)).all():
-        raise InputError(f"expected y as {len(X)} positive numbers, one per row")
-    factors = time_factors(formula, rows, seconds)
-    return replace(formula, expression=factors.apply(formula), errors={})

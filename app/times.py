@@ -9,9 +9,8 @@ from trainlaw.app.frames import setting_name
 from trainlaw.app.inputs.requests import one_run
 from trainlaw.app.inputs.resolve import is_cnn_file
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
-from trainlaw.app.models.held import Held
 from trainlaw.app.models.multi_gpu import added_time
-from trainlaw.app.models.scopes import Inputs, feature_expression, handling
+from trainlaw.app.models.scopes import Held, Inputs, feature_expression, handling
 from trainlaw.app.models.settings import setup_for
 from trainlaw.app.predictions.predict import check_fits, run_seconds
 from trainlaw.datasets import RunTable

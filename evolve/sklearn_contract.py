@@ -9,6 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -179,9 +180,8 @@ def target_vector(y: ArrayLike, count: int) -> NDArray[np.float64]:
         raise InputError("requires y to be passed, but the target y is None")
     array = _real_numbers(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected", _conversion_warning(), stacklevel=4
-        )
+        category = _class_of_sklearn("DataConversionWarning", UserWarning)
+        warnings.warn("A column-vector y was passed when a 1d array was expected", category, stacklevel=4)
         array = array[:, 0]
     if array.shape != (count,):
         raise InputError(f"expected one target per row ({count}), got shape {array.shape}")
@@ -228,12 +228,16 @@ def has_names(features: Sequence[FeatureSpec]) -> bool:
 def not_fitted(estimator: object) -> Exception:
     """Return the error for an estimator that was not fitted: scikit-learn's class, where it is installed."""
     message = f"This {type(estimator).__name__} instance is not fitted yet: call fit first"
-    try:
-        from sklearn.exceptions import NotFittedError  # noqa: PLC0415 (optional)
-    except ImportError:
-        return InputError(message)
-    error: Exception = NotFittedError(message)
+    error: Exception = _class_of_sklearn("NotFittedError", InputError)(message)
     return error
+
+
+def _class_of_sklearn(name: str, otherwise: Any) -> Any:
+    """Return one of scikit-learn's errors and warnings, or another where it is not installed."""
+    try:
+        return getattr(import_module("sklearn.exceptions"), name)
+    except ImportError:
+        return otherwise
 
 
 def _named_columns(X: ArrayLike, features: tuple[FeatureSpec, ...]) -> Any:
@@ -299,12 +303,3 @@ def _is_number(value: object) -> bool:
         return np.asarray(value).astype(np.float64).ndim == 0
     except (TypeError, ValueError):
         return False
-
-
-def _conversion_warning() -> type[Warning]:
-    try:
-        from sklearn.exceptions import DataConversionWarning  # noqa: PLC0415 (optional)
-    except ImportError:
-        return UserWarning
-    category: type[Warning] = DataConversionWarning
-    return category

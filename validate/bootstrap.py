@@ -61,7 +61,11 @@ def bootstrap_interval(
         raise InputError(f"expected a level between 0 and 1, got {level}")
     if len(set(np.asarray(groups, dtype=str).tolist())) < 2:
         return float("nan"), float("nan")
-    values = [statistic(rows) for rows in drawn_rows(groups, resamples, seed)]
+    return central_interval([statistic(rows) for rows in drawn_rows(groups, resamples, seed)], level)
+
+
+def central_interval(values: list[float], level: float) -> tuple[float, float]:
+    """Return the central interval of the values of a statistic; (nan, nan) without a finite one."""
     # A resample may leave a statistic undefined, such as a correlation of equal values; it is ignored.
     if not np.isfinite(values).any():
         return float("nan"), float("nan")

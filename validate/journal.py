@@ -12,7 +12,7 @@ from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import append_text, make_durable
 
 #: Raised whenever results are stored in another way.
-FORMAT = "trainlaw journal 2"
+FORMAT = "trainlaw journal 3"
 
 
 class Journal:

@@ -5,7 +5,9 @@ configurations measured on it. Viebke et al. (HPCS 2019) distinguish two such le
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from trainlaw.validate.measured_rates import MeasuredRates
 from trainlaw.validate.metrics import by_group, mape_percent
 from trainlaw.validate.result import MEASURED, StudyResult
 from trainlaw.validate.time_factors import calibrated_seconds, calibrating_runs
+from trainlaw.validate.workers import run_tasks
 
 Columns = Mapping[str, np.ndarray]
 
@@ -30,6 +33,8 @@ def anchor_errors(
     n_anchors: Sequence[int],
     draws: int,
     seed: int = 0,
+    workers: int = 1,
+    executor: Executor | None = None,
 ) -> pd.DataFrame:
     """Return the held-out error after calibration with a few runs of the held-out GPU.
 
@@ -39,22 +44,49 @@ def anchor_errors(
     `mape_percent`.
 
     result : a study whose splits hold out whole GPU groups. estimator : one whose fits are
-    formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features).
+    formulas; InputError otherwise. X : the features of that study, shape (n_runs, n_features). workers,
+    executor : as of `run_tasks`; the table is the same for any.
     """
-    found: list[tuple[int, str, str, int, float]] = []
+    tasks: list[_Anchored] = []
     keys = ["split", "gpu_group", *(["precision"] if "precision" in result.predictions else [])]
     for (split, group, *_), part in result.predictions.groupby(keys, sort=False):
         formula, rows, measured = held_out_part(result, estimator, X, str(split), part)
-        for count in n_anchors:
-            if count < len(measured):
-                random, errors = np.random.default_rng([seed, count, len(found)]), []
-                for _ in range(draws if count else 1):
-                    order = random.permutation(len(measured))
-                    anchors, rest = order[:count], order[count:]
-                    predicted = calibrated_seconds(formula, rows, measured, anchors, rows.of_runs(rest))
-                    errors.append(mape_percent(measured[rest], predicted))
-                found.append((count, str(split), str(group), len(measured), float(np.mean(errors))))
-    return pd.DataFrame(found, columns=["n_anchors", "split", "group", "n_rows", "mape_percent"])
+        tasks += [
+            _Anchored(len(tasks) + place, count, str(split), str(group), formula, rows, measured)
+            for place, count in enumerate(count for count in n_anchors if count < len(measured))
+        ]
+    errors = dict(run_tasks(_mean_error, tasks, workers, executor, shared=(draws, seed)))
+    return pd.DataFrame(
+        [(each.runs, each.split, each.group, len(each.measured), errors[each.place]) for each in tasks],
+        columns=["n_anchors", "split", "group", "n_rows", "mape_percent"],
+    )
+
+
+class _Anchored(NamedTuple):
+    """Runs of one group and precision, of which `runs` calibrate the formula of the split.
+
+    place : among all of these. measured : seconds, (n_rows,).
+    """
+
+    place: int
+    runs: int
+    split: str
+    group: str
+    formula: Formula
+    rows: FormulaRows
+    measured: np.ndarray
+
+
+def _mean_error(task: _Anchored, draws: int, seed: int) -> tuple[int, float]:
+    """Return the place of the task, and its error in percent, the mean over random choices of runs."""
+    place, count, *_, formula, rows, measured = task
+    random, errors = np.random.default_rng([seed, count, place]), []
+    for _ in range(draws if count else 1):
+        order = random.permutation(len(measured))
+        anchors, rest = order[:count], order[count:]
+        predicted = calibrated_seconds(formula, rows, measured, anchors, rows.of_runs(rest))
+        errors.append(mape_percent(measured[rest], predicted))
+    return place, float(np.mean(errors))
 
 
 def held_out_part(
@@ -102,6 +134,8 @@ def calibration_levels(
     rates: Sequence[MeasuredRates] = (),
     n_anchors: Sequence[int] = (1, 3, 5),
     draws: int = 5,
+    workers: int = 1,
+    executor: Executor | None = None,
 ) -> tuple[LevelError, ...]:
     """Return the error of the held-out GPUs at levels 0 and 1 and, for each number of runs, at level 2.
 
@@ -109,8 +143,12 @@ def calibration_levels(
     are formulas; InputError otherwise. X : features of that study, (n_runs, n_features). rates : achieved
     rates, for level 1, which needs those of the target and of three GPUs of the training rows. n_anchors :
     numbers of runs measured on the target, for level 2. draws : random choices of these runs to average over.
+    workers, executor : as of `run_tasks`.
     """
-    errors = anchor_errors(result, estimator, X, n_anchors=(0, *n_anchors), draws=draws)
+    counts = (0, *n_anchors)
+    errors = anchor_errors(
+        result, estimator, X, n_anchors=counts, draws=draws, workers=workers, executor=executor
+    )
     table = errors.pivot_table(index="group", columns="n_anchors", values="mape_percent")
     sheet = table[0]
     found = {DATA_SHEET: sheet, MICRO_BENCHMARKS: _with_rates(result, estimator, X, rates)}
@@ -121,7 +159,14 @@ def calibration_levels(
 
 
 def known_levels(
-    result: StudyResult, estimator: str, X: pd.DataFrame, unit: str, rates: Sequence[MeasuredRates]
+    result: StudyResult,
+    estimator: str,
+    X: pd.DataFrame,
+    unit: str,
+    rates: Sequence[MeasuredRates],
+    *,
+    workers: int = 1,
+    executor: Executor | None = None,
 ) -> tuple[LevelError, ...]:
     """Return the error by what is known of the target GPU, as what was held out allows.
 
@@ -130,7 +175,7 @@ def known_levels(
     for `calibration_levels`.
     """
     if unit == BY_GPU:
-        return calibration_levels(result, estimator, X, rates=rates)
+        return calibration_levels(result, estimator, X, rates=rates, workers=workers, executor=executor)
     known, runs = calibrated_predictions(result, estimator, X), result.predictions
     sheet, calibrated = (
         pd.Series(by_group(mape_percent, runs[MEASURED], values, runs[BY_GPU]), dtype=float)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.formulas.errors import InputError, check_name
 from trainlaw.formulas.formula import Formula
-from trainlaw.validate.bootstrap import bootstrap_interval, mean_interval, pair_interval
+from trainlaw.validate.bootstrap import central_interval, drawn_rows, mean_interval, pair_interval
 from trainlaw.validate.metrics import (
     METRICS,
     by_group,
@@ -82,8 +82,6 @@ class StudyResult:
 
     def chosen(self, names: Mapping[str, str]) -> "StudyResult":
         """Return the study of some estimators; names : theirs, by the new names that they get."""
-        for old in names.values():
-            check_name("estimator", old, self.estimators)
         kept = self.predictions.drop(columns=list(self.estimators))
         columns = {new: self.predictions[old] for new, old in names.items()}
         formulas = {
@@ -150,22 +148,20 @@ class StudyResult:
         groups, measured = self.labels(over), self.measured_s
         paired = over == "gpu_group" and CONFIGURATION in self.predictions
         same_work = self.labels(CONFIGURATION) if paired else None
+        # A single group cannot be resampled.
+        draws = drawn_rows(groups, resamples, 0) if len(np.unique(groups)) > 1 else []
         rows = []
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
+            drawn = [(measured[places], predicted[places]) for places in draws]
             for name, metric in METRICS.items():
-                low, high = bootstrap_interval(
-                    lambda drawn: metric(measured[drawn], predicted[drawn]),  # noqa: B023 (called at once)
-                    groups,
-                    level,
-                    resamples,
-                )
-                rows.append((estimator, name, metric(measured, predicted), low, high))
+                interval = central_interval([metric(*times) for times in drawn], level)
+                rows.append((estimator, name, metric(measured, predicted), *interval))
             values = by_group(mape_percent, measured, predicted, groups).values()
             rows.append((estimator, "macro_mape_percent", *mean_interval(values, level, resamples)))
             if same_work is not None:
                 pairs = gpu_pairs(measured, predicted, groups, same_work)
                 picked = 100.0 * pairs["picked"]
-                interval = pair_interval(pairs[["first", "second"]], picked, level, resamples)
-                rows.append((estimator, "faster_gpu_percent", *interval))
+                figure = pair_interval(pairs[["first", "second"]], picked, level, resamples)
+                rows.append((estimator, "faster_gpu_percent", *figure))
         return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])

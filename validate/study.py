@@ -110,13 +110,19 @@ def run_fold(task: FoldTask, table: FoldTable) -> FoldOutcome:
     estimator.fit(known.X, task.seconds, known.groups, **asked_divisions(estimator, known.labels))
     # Again after the fit, which may pick up secrets from a closure or a global.
     check_state(estimator, task.secrets, f"{task.estimator} after fit")
-    outcome = _predicted(task.split, task.estimator, estimator, unseen)
-    members = (
-        _predicted(task.split, member_name(task.estimator, name), member, unseen)
-        for name, member in getattr(estimator, "members_", {}).items()
-    )
+    found = _models(task.estimator, estimator)
+    outcome, *members = (_predicted(task.split, name, model, unseen) for name, model in found)
     interrupted = bool(getattr(estimator, "interrupted_", False))
     return replace(outcome, interrupted=interrupted, members=tuple(members))
+
+
+def _models(name: str, estimator: Any) -> Iterator[tuple[str, Estimator]]:
+    """Yield a fitted estimator and all further models that its fit found, by their names."""
+    yield name, estimator
+    for member, model in getattr(estimator, "members_", {}).items():
+        yield member_name(name, member), model
+    for control, model in getattr(estimator, "controls_", {}).items():
+        yield from _models(control, model)
 
 
 def _predicted(split: str, name: str, estimator: Estimator, unseen: FoldTable) -> FoldOutcome:
@@ -205,7 +211,8 @@ def run_study(
     -------
     StudyResult
         Predictions of the held-out rows. Where a fit finds several models, as the `members_` of its estimator
-        by name, each has a column `member_name(estimator, name)`.
+        by name, each has a column `member_name(estimator, name)`; those of its `controls_` have columns as if
+        they had been fitted by themselves.
 
     Raises
     ------

@@ -123,7 +123,8 @@ def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> Ti
     if not len(seconds):
         return TimeFactors(1.0, {})
     fit = _fit(formula, rows, seconds)
-    return fit.factors(fit.logs * _kept(formula, rows, seconds, fit.before))
+    kept = _kept(formula, rows, seconds, fit.before)
+    return fit.factors(fit.logs * kept)
 
 
 def calibrated_seconds(

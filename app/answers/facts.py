@@ -23,7 +23,7 @@ from trainlaw.formulas import Formula
 from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.formula_errors import error_on
-from trainlaw.validate.formula_intervals import Intervals, intervals_of
+from trainlaw.validate.formula_intervals import intervals_of
 
 Fact = float | str
 #: Quantities of memory that no feature is made of.
@@ -125,12 +125,6 @@ def _setting_facts(run: Mapping[str, Any]) -> dict[str, Fact]:
     }
 
 
-def _interval_facts(intervals: Intervals, gpu: Gpu, precision: str, stack: str) -> dict[str, Fact]:
-    """Return the factor of a run's interval, nan where there is none."""
-    factor = intervals.of_run(gpu, precision, stack)
-    return {"class_factor": factor, "has_interval": float(isfinite(factor))}
-
-
 def _stack_facts(stack: str, *run: Any) -> dict[str, Fact]:
     """Return the stack of a run, and whether it is stated, not what the other settings imply."""
     return {
@@ -191,7 +185,10 @@ def run_facts(formula: Formula, runs: RunTable, rows: FormulaRows | None) -> dic
         (_SETTINGS, lambda *run: _setting_facts(dict(zip(_SETTINGS, run, strict=True)))),
         (
             ("gpu", "precision", "stack"),
-            lambda gpu, *of: _interval_facts(intervals, facts.gpus.find(gpu), *of),
+            lambda gpu, *of: {
+                "class_factor": (factor := intervals.of_run(facts.gpus.find(gpu), *of)),
+                "has_interval": float(isfinite(factor)),
+            },
         ),
         (("stack", *STACK_COLUMNS), _stack_facts),
     )

@@ -18,8 +18,7 @@ from trainlaw.app.answers.answer import Answer, places_of
 from trainlaw.app.answers.error_rows import errors
 from trainlaw.app.answers.figure_rows import figures
 from trainlaw.app.answers.fixed_rows import rows
-from trainlaw.app.models.held import Held
-from trainlaw.app.models.scopes import handling
+from trainlaw.app.models.scopes import Held, handling
 from trainlaw.app.models.settings import SETTING_COLUMNS, used_base_columns
 from trainlaw.formulas import Apply, Constant, Expression, Formula, parse_text, variables
 from trainlaw.formulas.algebra.expression import rebuilt

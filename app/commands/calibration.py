@@ -3,13 +3,9 @@
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trainlaw.app.commands.options import CnnFiles, FormulaFile, GpuFile, Json, Trust
 from trainlaw.app.inputs.declared import argument, flag, option
-
-if TYPE_CHECKING:
-    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
 
 def calibrate_command(
@@ -43,6 +39,7 @@ def calibrate_command(
     """
     from trainlaw.app.inputs.run_folder import check_target, free_run_folder, new_run_folder
     from trainlaw.app.inputs.run_tables import any_table, runs_of
+    from trainlaw.app.inputs.spreadsheets import chosen_pairs, words_of
     from trainlaw.app.models.calibration import calibrated_law
     from trainlaw.app.models.coverage import in_sample_warning
     from trainlaw.app.models.doubts import remarks, trusted
@@ -53,6 +50,7 @@ def calibrate_command(
     from trainlaw.app.terminal.progress import shown_steps
     from trainlaw.app.terminal.spreadsheets import imported_runs
     from trainlaw.datasets import DATASETS
+    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
 
     check_target(target := to or free_run_folder(Path.cwd()), overwrite)
     given, origin = find_formula(formula, Path.cwd())
@@ -60,7 +58,9 @@ def calibrate_command(
     with shown_steps() as on_step, new_run_folder(target, overwrite) as folder, printed:
         on_step("reading the runs", 0.0)
         if columns_are or constant or unit:
-            answers = _answers(constant, precision, unit, columns_are, trust=trust)
+            pairs, kinds = chosen_pairs("--set", constant, "OURS=VALUE"), words_of(columns_are)
+            pairs |= {"precision": precision} if precision else {}
+            answers = SheetAnswers(constants=pairs, unit=unit or "", columns_are=kinds, trust=trust)
             found = imported_runs(Path(table), answers, gpu_file, cnn_file)
         else:
             found = any_table(table, gpu_file=gpu_file, cnn_files=cnn_file)
@@ -72,27 +72,8 @@ def calibrate_command(
         write_calibration_files(law, given, runs, folder, {"command": "trainlaw calibrate", "law": origin})
     warnings = [line.removeprefix("warning: ") for line in in_sample_warning(given, runs) if line]
     if as_json:
-        said = {"calibrated": origin, "folder": str(target), "warnings": [*law.warnings, *warnings]}
-        print(calibration_json(law, given, **said))
-        return
+        return print(calibration_json(law, given, origin, target, warnings))
     print(calibration_text(law, given, origin))
     for text in warnings:
         print_fitted(f"warning: {text}")
     print(f"{target} written; use it with --formula {target}")
-
-
-def _answers(
-    constants: list[str] | None,
-    precision: str | None,
-    unit: str | None,
-    columns_are: str | None,
-    *,
-    trust: bool,
-) -> "SheetAnswers":
-    """Return what the options say of a spreadsheet, as `data import` has it."""
-    from trainlaw.app.inputs.spreadsheets import chosen_pairs, words_of
-    from trainlaw.datasets.spreadsheets.answers import SheetAnswers
-
-    pairs = chosen_pairs("--set", constants, "OURS=VALUE")
-    pairs |= {"precision": precision} if precision else {}
-    return SheetAnswers(constants=pairs, unit=unit or "", columns_are=words_of(columns_are), trust=trust)

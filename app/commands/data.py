@@ -2,14 +2,11 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, shared
+from trainlaw.app.commands.options import CnnFiles, GpuFile, Json, Trust, refuse, shared
 from trainlaw.app.commands.parsing import CommandGroup
 from trainlaw.app.inputs.declared import argument, flag, option
-
-if TYPE_CHECKING:
-    from trainlaw.datasets import RunTable
 
 data_app = CommandGroup("Show built-in tables of measured runs; check, compare and import your own.")
 
@@ -112,10 +109,9 @@ def check_file(
     """
     from trainlaw.app.inputs.run_tables import built_in_file, file_options, named_file, run_faults
     from trainlaw.app.inputs.selection import pairs_of
-    from trainlaw.app.models.doubts import built_in_doubts, remarks, trusted
+    from trainlaw.app.models.doubts import remarks, run_doubts, trusted
     from trainlaw.app.models.law_times import is_training
     from trainlaw.datasets import DATASETS
-    from trainlaw.formulas import InputError
 
     shipped, columns = table in DATASETS, pairs_of("--column", column, "OURS=YOURS")
     with built_in_file(table) if shipped else nullcontext(named_file(table)) as file:
@@ -124,9 +120,9 @@ def check_file(
         print(fault)
     if faults:
         number = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        raise InputError(f"{table}: {number}; correct the file and check again")
+        refuse(f"{table}: {number}; correct the file and check again")
     if shipped and runs is not None:
-        for doubt in built_in_doubts(runs):
+        for doubt in run_doubts(runs, but=("forward", "batches")):
             print(f"measured so, and doubtful: {doubt.text}")
     elif runs is not None:
         trusted(runs, trust, any_parts=True)
@@ -213,6 +209,7 @@ def import_file(
     imagenet/main.py, MMEngine, Keras, Lightning, Hugging Face, dllogger, Ultralytics, mllog,
     tf_cnn_benchmarks and Horovod. --set answers what a log does not say.
     """
+    from trainlaw.app.inputs.run_tables import any_table, file_options, merged_text, write_table
     from trainlaw.app.inputs.spreadsheets import chosen_pairs, one_of, values_of, words_of
     from trainlaw.app.terminal.spreadsheets import imported_runs
     from trainlaw.datasets.spreadsheets.answers import SheetAnswers
@@ -239,28 +236,13 @@ def import_file(
         area=area or "",
     )
     runs = imported_runs(file, answers, gpu_file, cnn_file)
-    _write_runs(runs, file, to, merge_with, gpu_file, cnn_file)
-
-
-def _write_runs(
-    runs: "RunTable",
-    file: Path,
-    to: Path | None,
-    merge_with: str | None,
-    gpu_file: Path | None,
-    cnn_files: list[Path] | None,
-) -> None:
-    """Write the runs of a file, with another table where one is to be merged, and print what to do next."""
-    from trainlaw.app.inputs.run_tables import any_table, file_options, merged_text, write_table
-
     target = to or file.with_name(f"{file.stem}-imported.csv")
     contents = "1 run" if len(runs) == 1 else f"{len(runs):,} runs"
     if merge_with is not None:
-        table = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_files)
-        contents = merged_text(runs, table)
-        runs = runs.merged(table)
+        table = any_table(merge_with, gpu_file=gpu_file, cnn_files=cnn_file)
+        contents, runs = merged_text(runs, table), runs.merged(table)
     write_table(runs, target)
     several = "add a run on one GPU, since only those calibrate; then "
     first = several if (runs.frame["n_gpus"] > 1).all() else ""
-    files = file_options(gpu_file, cnn_files)
+    files = file_options(gpu_file, cnn_file)
     print(f"{target}: {contents}; next: {first}trainlaw calibrate {target}{files}")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label
+from trainlaw.app.commands.options import FormulaName, GpuFile, Json, Label, refuse
 from trainlaw.app.inputs.declared import argument, flag, option
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ def export_command(
     """
     from trainlaw.app.exports.formats import export_formula
     from trainlaw.app.models.user_formula import find_formula, with_groups
-    from trainlaw.formulas import InputError
 
     if to is None:
-        raise InputError("expected --out FILE, such as --out formula.xlsx")
+        refuse("expected --out FILE, such as --out formula.xlsx")
     found, origin = find_formula(formula, Path.cwd())
     export_formula(with_groups(found, label), to, overwrite, bare)
     print(f"formula: {origin}\n{to} written")
@@ -52,10 +51,10 @@ def use_command(
     """
     from trainlaw.app.inputs.used_formula import use_built_in, use_formula
     from trainlaw.app.models.user_formula import find_formulas, formula_file, purpose_of
-    from trainlaw.formulas import InputError, load_formula
+    from trainlaw.formulas import load_formula
 
     if formula is not None and built_in:
-        raise InputError("expected a formula or --built-in, got both")
+        refuse("expected a formula or --built-in, got both")
     if built_in:
         use_built_in(Path.cwd())
     elif formula is not None:

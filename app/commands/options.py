@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from trainlaw.app.inputs.declared import CNN_FILE_HELP, GPU_FILE_HELP, TRUST_HELP, Declared, flag, option
 
@@ -116,9 +116,7 @@ RestoreBatchnorm = Annotated[
         "--restore-batchnorm/--keep-folded",
     ),
 ]
-ShortJson = Annotated[bool, shared("Short for --format json.", "--json")]
 Json = Annotated[bool, shared("Print JSON.", "--json")]
-Out = Annotated[Path | None, shared("File to write instead of printing; never replaces one.")]
 
 
 @dataclass(frozen=True)
@@ -188,17 +186,15 @@ class OutputOptions:
         "--format",
         default=OutputFormat.table,
     )
-    as_json: ShortJson = False
-    out: Out = None
+    as_json: bool = flag("Short for --format json.", "--json")
+    out: Path | None = option("File to write instead of printing; never replaces one.")
     every_warning: bool = flag("Print every warning, not the three gravest alone.", "--all-warnings")
 
     @property
     def chosen(self) -> OutputFormat:
         """The format: that of the file's suffix, .csv or .json, where none was named."""
-        from trainlaw.formulas import InputError
-
         if self.out is not None and self.out.suffix.lower() in _OTHER_FILES:
-            raise InputError(f"expected a file .csv, .json or .txt to write, got {self.out.name}")
+            refuse(f"expected a file .csv, .json or .txt to write, got {self.out.name}")
         if self.as_json:
             return OutputFormat.json
         suffix = self.out.suffix.lower() if self.out is not None and self.form is OutputFormat.table else ""
@@ -208,13 +204,18 @@ class OutputOptions:
 _OTHER_FILES = (".xlsx", ".xls", ".ods", ".parquet", ".html", ".pdf", ".svg", ".png")
 
 
-def check_new_files(paths: Iterable[Path | None]) -> None:
-    """Raise InputError for a file that exists: results never replace one."""
+def refuse(text: str) -> NoReturn:
+    """Raise InputError, whose module loads numpy: the help does without."""
     from trainlaw.formulas import InputError
 
+    raise InputError(text)
+
+
+def check_new_files(paths: Iterable[Path | None]) -> None:
+    """Raise InputError for a file that exists: results never replace one."""
     for path in paths:
         if path is not None and path.exists():
-            raise InputError(f"{path} exists; choose another name")
+            refuse(f"{path} exists; choose another name")
 
 
 def note_left_out(reasons: Mapping[str, str]) -> None:
@@ -228,11 +229,10 @@ def setup_of(*groups: object, **further: Any) -> "Setup":
     """Return how a run trains, from groups of options and further ones; False and None leave the default."""
     from trainlaw.app.inputs.requests import host_launch_of
     from trainlaw.datasets.measurements.runs import Setup
-    from trainlaw.formulas import InputError
 
     options = {name: value for group in groups for name, value in vars(group).items()} | further
     if empty := [name for name, value in options.items() if value == ""]:
-        raise InputError(f"expected a value of {empty[0].replace('_', ' ')}, got an empty text")
+        refuse(f"expected a value of {empty[0].replace('_', ' ')}, got an empty text")
     given = {name: value for name, value in options.items() if value and name not in ("pixels", "classes")}
     launch = given.pop("host_launch", None)
     # An option that is a flag can only differ from the default.

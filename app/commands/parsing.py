@@ -75,7 +75,8 @@ class _Parameter:
         if kind is bool:
             given["is_flag"] = True
         else:
-            given["metavar"] = f"<{declared.metavar or _metavar(kind, declared)}>"
+            usual = "|".join(kind) if _is_enum(kind) else declared.file or _METAVARS[kind]
+            given["metavar"] = f"<{declared.metavar or usual}>"
             given["show_default"] = not is_required and self.default not in (None, "")
         if declared.complete is not None:
             complete = declared.complete
@@ -97,12 +98,6 @@ class _Parameter:
 
 def _is_enum(kind: Any) -> bool:
     return inspect.isclass(kind) and issubclass(kind, Enum)
-
-
-def _metavar(kind: Any, declared: Declared) -> str:
-    if _is_enum(kind):
-        return "|".join(kind)
-    return declared.file or _METAVARS[kind]
 
 
 def _click_type(kind: Any, declared: Declared) -> Any:
@@ -195,14 +190,6 @@ def _present(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value not in (None, False)}
 
 
-def _load_pandas() -> None:
-    """Load pandas without pyarrow, which takes a tenth of a short command and reads Parquet files alone."""
-    if "pandas" not in sys.modules and "pyarrow" not in sys.modules:
-        sys.modules["pyarrow"] = None  # type: ignore[assignment] # as if it were not installed
-        import_module("pandas")
-        del sys.modules["pyarrow"]
-
-
 def command_of(function: Callable[..., None], name: str) -> click.Command:
     """Return the command of a function; a dataclass among its parameters stands for all of its fields."""
     groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
@@ -217,7 +204,11 @@ def command_of(function: Callable[..., None], name: str) -> click.Command:
             parameters.append(_Parameter.of(each.name, each.annotation, each.default))
 
     def run(**given: Any) -> None:
-        _load_pandas()
+        # Reading Parquet files alone needs pyarrow, which takes a tenth of a short command to load.
+        if "pandas" not in sys.modules and "pyarrow" not in sys.modules:
+            sys.modules["pyarrow"] = None  # type: ignore[assignment] # as if it were not installed
+            import_module("pandas")
+            del sys.modules["pyarrow"]
         taken = {each.name: each.taken(given[each.name]) for each in parameters}
         for group, (collected, names) in groups.items():
             taken[group] = collected(**{name: taken.pop(name) for name in names})
@@ -262,7 +253,7 @@ def _wanted(kind: Any) -> str:
         return f"one of {', '.join(map(str, kind.choices))}"
     noun = "a whole number" if isinstance(kind, type(click.INT)) else "a number"
     ends = (("at least", getattr(kind, "min", None)), ("at most", getattr(kind, "max", None)))
-    limits = " and ".join(f"{word} {end:g}" for word, end in ends if end is not None)
+    limits = " and ".join(f"{word} {end:,.15g}" for word, end in ends if end is not None)
     return f"{noun} of {limits}" if limits else noun
 
 

@@ -1,6 +1,6 @@
 """`trainlaw plan`: which GPUs, how many, which batch and precision for a whole training."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -20,18 +20,14 @@ from trainlaw.app.commands.options import (
     ScalingFormula,
     check_new_files,
     note_left_out,
+    refuse,
     setup_of,
     write_or_print,
 )
 from trainlaw.app.inputs.declared import flag, option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trainlaw.app.predictions.training import Training
-    from trainlaw.app.predictions.training_plans import PlanOptions, TrainingPlans
-    from trainlaw.datasets import Gpu
-    from trainlaw.datasets.measurements.runs import Setup
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,29 @@ class LimitOptions:
         }
 
 
+@dataclass(frozen=True)
+class ChoiceOptions:
+    """What a plan chooses from, besides GPUs."""
+
+    gpus: str = option("Numbers of GPUs; default: 1,2,4,8.", default="")
+    batch: str = option("Batches per GPU, such as 64,128; default: 32,64,128,256 where they fit.", default="")
+    precision: str = option(
+        "Precisions, such as fp32,amp; default: PyTorch's, and amp where it is faster.", default=""
+    )
+
+    def given(self, training: "Training") -> dict[str, Any]:
+        """Return them as `PlanOptions` has them."""
+        from trainlaw.app.inputs.selection import parse_names, whole_numbers
+        from trainlaw.app.predictions.training_plans import usual_counts
+        from trainlaw.datasets.hardware.precisions import precision_name
+
+        return {
+            "counts": whole_numbers(self.gpus, "--gpus") or usual_counts(training),
+            "batches": whole_numbers(self.batch, "--batch"),
+            "precisions": tuple(map(precision_name, parse_names(self.precision))),
+        }
+
+
 def plan_command(
     *,
     cnn: AnyCnn = None,
@@ -77,13 +96,7 @@ def plan_command(
         "print a file to fill in."
     ),
     gpu: Gpus = None,
-    gpus: str = option("Numbers of GPUs; default: 1,2,4,8.", default=""),
-    batch: str = option(
-        "Batches per GPU, such as 64,128; default: 32,64,128,256 where they fit.", default=""
-    ),
-    precision: str = option(
-        "Precisions, such as fp32,amp; default: PyTorch's, and amp where it is faster.", default=""
-    ),
+    choices: ChoiceOptions,
     vendor: str = option("Only GPUs of this vendor, such as NVIDIA.", default=""),
     min_memory: str = option("Minimum memory of a GPU, such as 16GB.", default=""),
     max_memory: str = option("Maximum memory of a GPU, such as 16GB.", default=""),
@@ -116,21 +129,19 @@ def plan_command(
     from trainlaw.app.inputs.selection import rented_instances, selection_of
     from trainlaw.app.models.user_formula import find_formulas
     from trainlaw.app.predictions.training import asked_training
-    from trainlaw.app.predictions.training_plans import plan_training
+    from trainlaw.app.predictions.training_plans import PlanOptions, plan_training
     from trainlaw.app.terminal.plan_text import plans_csv, plans_json, plans_svg, plans_text
     from trainlaw.app.terminal.predictions import formula_line
-    from trainlaw.formulas import InputError
 
     check_new_files([output.out, plot])
     if str(prices) == TEMPLATE:
         return write_or_print(output, (template, template, template))
     if cnn is None:
-        raise InputError("expected --cnn, a name or a file, got none")
-    catalog = known_gpus(gpu_file)
-    training = asked_training(images, epochs, forward)
-    setup = setup_of(kernels, links)
-    options = _options(training, setup, (gpus, batch, precision), gpus_per_node, limits)
-    options = replace(options, rented=rented_instances(gpu or ()))
+        refuse("expected --cnn, a name or a file, got none")
+    catalog, training = known_gpus(gpu_file), asked_training(images, epochs, forward)
+    setup, rented = setup_of(kernels, links), rented_instances(gpu or ())
+    given = {**choices.given(training), **limits.given()}
+    options = PlanOptions(gpus_per_node=gpus_per_node, setup=setup, rented=rented, **given)
     choice = find_formulas(formula, scaling_formula or "", Path.cwd(), forward)
     choice.check_counts(max(options.counts))
     chosen = selection_of(gpu or (), vendor, min_memory, max_memory, max_power).of(catalog)
@@ -145,38 +156,11 @@ def plan_command(
         prices=read_prices(prices, catalog) if prices else None,
         ranked_by=by,
     )
-    if precision:
-        _note_left_out(chosen, plans)
+    if choices.precision:
+        planned = {*plans.considered["gpu"]}
+        absent = [one.gpu for one in chosen if one.device == "GPU" and one.gpu not in planned]
+        note_left_out({name: f"{name} lacks the precision or the memory" for name in absent})
     said = formula_line(*choice.said(max(options.counts)))
     table = partial(plans_text, said, plans, top, output.every_warning)
     forms = (table, lambda: plans_csv(plans), lambda: plans_json(said, plans))
     write_or_print(output, forms, plot, lambda: plans_svg(plans))
-
-
-def _note_left_out(chosen: "Sequence[Gpu]", plans: "TrainingPlans") -> None:
-    planned = {*plans.considered["gpu"]}
-    absent = [one.gpu for one in chosen if one.device == "GPU" and one.gpu not in planned]
-    note_left_out({name: f"{name} lacks the precision or the memory" for name in absent})
-
-
-def _options(
-    training: "Training",
-    setup: "Setup",
-    texts: tuple[str, str, str],
-    gpus_per_node: int | None,
-    limits: LimitOptions,
-) -> "PlanOptions":
-    """Return the choices and limits of a plan; texts : of --gpus, --batch and --precision."""
-    from trainlaw.app.inputs.selection import parse_names, whole_numbers
-    from trainlaw.app.predictions.training_plans import PlanOptions, usual_counts
-    from trainlaw.datasets.hardware.precisions import precision_name
-
-    gpus, batch, precision = texts
-    return PlanOptions(
-        whole_numbers(gpus, "--gpus") or usual_counts(training),
-        gpus_per_node,
-        whole_numbers(batch, "--batch"),
-        tuple(map(precision_name, parse_names(precision))),
-        setup,
-        **limits.given(),
-    )

@@ -27,6 +27,7 @@ from trainlaw.app.commands.options import (
     check_new_files,
     note_left_out,
     print_or_write,
+    refuse,
     setup_of,
     write_or_print,
 )
@@ -84,10 +85,9 @@ class TrainingOptions:
         forward : whether the images are those of inference, which needs no epochs.
         """
         from trainlaw.app.predictions.training import asked_training
-        from trainlaw.formulas import InputError
 
         if not forward and self.epochs is None and self.images is not None:
-            raise InputError("--images are those of an epoch: give --epochs too")
+            refuse("--images are those of an epoch: give --epochs too")
         if (self.images if forward else self.epochs) is None:
             return None
         return asked_training(self.images, self.epochs, forward)
@@ -179,12 +179,9 @@ def predict_command(
 def _explained(measured_s: float | None, form: OutputFormat) -> "dict[str, Explain]":
     """Return the argument that explains predictions; InputError for an output that has no place for it."""
     from trainlaw.app.explain.shares import explanations
-    from trainlaw.formulas import InputError
 
     if measured_s is not None or form is OutputFormat.csv:
-        raise InputError(
-            "--explain: expected a time by a formula as a table or JSON, got CSV or --single-gpu-seconds"
-        )
+        refuse("--explain: expected a time by a formula as a table or JSON, got CSV or --single-gpu-seconds")
     return {"explain": explanations}
 
 
@@ -197,17 +194,14 @@ def _check_forward(
     forward: bool, choice: "FormulaChoice", machine: MachineOptions, training: TrainingOptions
 ) -> None:
     """Raise InputError for what only a training has, next to --forward."""
-    from trainlaw.formulas import InputError
     from trainlaw.formulas.scopes import FORWARD
 
     is_of_passes = choice.formula.scope == FORWARD
     if forward and not is_of_passes:
-        raise InputError(
-            f"--forward: expected a formula of forward passes, got {choice.origin}; leave one of them out"
-        )
+        refuse(f"--forward: expected a formula of forward passes, got {choice.origin}; leave one of them out")
     several = any(value is not None for value in vars(machine).values())
     if is_of_passes and (several or training.epochs is not None):
-        raise InputError(
+        refuse(
             "--forward: expected one GPU and no epochs, since a forward pass is inference; leave out "
             "--gpus, --nodes, --allocation and --epochs"
         )
@@ -248,7 +242,6 @@ def _texts(
     """
     from trainlaw.app.predictions.predict import fastest_first, predict_runs, predicted_blocks
     from trainlaw.app.terminal.predictions import formula_line, predictions_text, written_blocks
-    from trainlaw.formulas import InputError
 
     formula, scaling, form = choice.formula, choice.scaling, output.chosen
     if form is not OutputFormat.table:
@@ -258,9 +251,9 @@ def _texts(
         return written_blocks(columns, form is OutputFormat.json, counted)
     predictions = predict_runs(formula, next(blocks), scaling, **asked)
     if next(blocks, None) is not None:
-        raise InputError(f"expected at most {len(predictions)} rows for a table; use --format csv")
+        refuse(f"expected at most {len(predictions)} rows for a table; use --format csv")
     if len(predictions) > 1 and predictions[0].explanation:
-        raise InputError(f"--explain: expected one configuration, got {len(predictions)}; use --json")
+        refuse(f"--explain: expected one configuration, got {len(predictions)}; use --json")
     counted(len(predictions))
     if ranking.all_gpus:
         rates = [row.images_per_second for row in predictions]
@@ -300,13 +293,12 @@ def predict_from_profile_command(
     from trainlaw.app.inputs.resolve import known_gpus
     from trainlaw.app.predictions.anchor import Workload, predict_from_profile
     from trainlaw.app.terminal.predictions import anchor_json, anchor_text
-    from trainlaw.formulas import InputError
 
     check_new_files([output.out])
     if anchor_profile is None or anchor_gpu is None or gpu is None:
-        raise InputError("expected --anchor-profile, --anchor-gpu and --gpu together, got only some of them")
+        refuse("expected --anchor-profile, --anchor-gpu and --gpu together, got only some of them")
     if output.chosen is OutputFormat.csv:
-        raise InputError("--format csv: one prediction from a profile is printed as table or json")
+        refuse("--format csv: one prediction from a profile is printed as table or json")
     prediction = predict_from_profile(
         anchor_profile,
         (anchor_gpu, gpu),
@@ -359,7 +351,6 @@ def scaling_command(
         scaling_svg,
         scaling_text,
     )
-    from trainlaw.formulas import InputError
 
     check_new_files([output.out, plot])
     choice = find_formulas(formula, scaling_formula or (TEXTBOOK if hidden else ""), Path.cwd())
@@ -367,7 +358,7 @@ def scaling_command(
     counts, targets = named_cnn(cnn, run.pixels, run.classes), named_gpus(gpu or (), gpus)
     setup, algorithm = setup_of(run, kernels, exchange), exchange.algorithm or "ring"
     if len(targets) != 1 and (plot or output.chosen != OutputFormat.table):
-        raise InputError("expected one --gpu for a file, CSV or JSON; several are printed as tables")
+        refuse("expected one --gpu for a file, CSV or JSON; several are printed as tables")
     covering = choice.scaling_origin if covers_algorithm(choice.scaling, algorithm) else ""
     curve_on = partial(
         scaling_curve, choice.formula, counts, most=most, gpus_per_node=gpus_per_node, hidden_share=hidden

@@ -1,11 +1,7 @@
 """`trainlaw profile`: measure training iterations on this machine, as rows that a study takes."""
 
-import sys
-
 from trainlaw.app.commands.profile_options import ProfileOptions
 from trainlaw.app.inputs.declared import flag
-
-_EXIT_INTERRUPTED = 130
 
 
 def profile_command(
@@ -30,8 +26,5 @@ def profile_command(
     try:
         print(run_profile(asked))
     except KeyboardInterrupt:
-        print(
-            f"trainlaw: interrupted; {asked.out} keeps what was measured; the same command continues",
-            file=sys.stderr,
-        )
-        raise SystemExit(_EXIT_INTERRUPTED) from None
+        kept = f"interrupted; {asked.out} keeps what was measured; the same command continues"
+        raise KeyboardInterrupt(kept) from None

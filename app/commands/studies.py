@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from trainlaw.app.commands.options import Cluster, Json, Trust
+from trainlaw.app.commands.options import Cluster, Json, Trust, refuse
 from trainlaw.app.commands.parsing import GivenOptions
 from trainlaw.app.inputs.declared import argument, flag, option
 from trainlaw.app.inputs.study_definition import StudyDefinition
@@ -133,11 +133,10 @@ def compare_command(
     """
     from trainlaw.app.terminal.comparison import comparison_json, comparison_text, fronts_text, read_run
     from trainlaw.app.terminal.output import print_fitted
-    from trainlaw.formulas import InputError
 
     names = [name.strip() for name in estimators.split(",")]
     if len(names) > 2 or not all(names):
-        raise InputError(f"--estimators: expected one name, or two with a comma, got {estimators!r}")
+        refuse(f"--estimators: expected one name, or two with a comma, got {estimators!r}")
     runs, pair = (read_run(first), read_run(second)), (names[0], names[-1])
     if as_json:
         print(comparison_json(*runs, pair, by))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from trainlaw.app.commands.options import check_new_files
 from trainlaw.app.inputs.declared import option
 from trainlaw.app.suggest.options import SuggestOptions
 
@@ -19,11 +20,9 @@ def suggest_command(
     """
     from trainlaw.app.suggest.jobs import run_suggest
     from trainlaw.app.terminal.progress import shown_steps
-    from trainlaw.formulas import InputError
     from trainlaw.formulas.files.text_files import write_text_atomically
 
-    if out is not None and out.exists():
-        raise InputError(f"{out} exists; choose another name for --out")
+    check_new_files([out])
     with shown_steps() as on_step:
         text, csv = run_suggest(asked, on_step)
     print(text)

@@ -91,17 +91,13 @@ def _largest_sides(formula: Formula, runs: RunTable) -> list[Mapping[str, np.nda
     rows = formula_rows(formula, runs)
     if rows.sums is not None:
         return []
+    titles: dict[Expression, str] = {Variable(spec.name): title_of(spec) for spec in formula.used_features}
     every = map(sides_of, additive_terms(formula.ungrouped))
     return [
-        {_side_name(side, formula): _values(side, rows.columns) for side in sides}
+        {titles.get(side, _SEVERAL): _values(side, rows.columns) for side in sides}
         for sides in every
         if len(sides) > 1
     ]
-
-
-def _side_name(side: Expression, formula: Formula) -> str:
-    specs = {spec.name: spec for spec in formula.used_features}
-    return title_of(specs[side.name]) if isinstance(side, Variable) else _SEVERAL
 
 
 def _values(expression: Expression, columns: Mapping[str, np.ndarray]) -> np.ndarray:

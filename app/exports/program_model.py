@@ -25,15 +25,7 @@ from trainlaw.datasets.hardware.links import Link, links
 from trainlaw.datasets.hardware.possible import lacking, newest_links
 from trainlaw.datasets.hardware.servers import usual_server
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES
-from trainlaw.formulas import (
-    Constant,
-    Expression,
-    Formula,
-    InputError,
-    parse_text,
-    to_text,
-    variables,
-)
+from trainlaw.formulas import Constant, Expression, Formula, InputError, parse_text, to_text, variables
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.error_table import BY_CNN
 from trainlaw.validate.formula_errors import error_on

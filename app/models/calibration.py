@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.doubts import deviation_doubt, repeat_doubts
+from trainlaw.app.models.doubts import Evidence, row_doubts
 from trainlaw.app.models.scopes import check_scope, formula_rows
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.datasets import RunTable
@@ -33,8 +33,6 @@ DOUBT = "doubt"
 _LEAST_CNNS_LEFT_OUT = 3
 _CONTRADICTORY = 2.0  # times the usual spread of runs around a calibrated formula
 _LEAST_RUNS_FOR_SPREAD = 4
-# Slowest over fastest of equal runs, which may be of several sources: a warning comes early.
-_MOST_OF_EQUAL_RUNS = 1.5
 _INTERVALS = ("interval_by_class", "interval_of_new_generation")
 #: Columns of a run on one GPU.
 _ALONE: Mapping[str, Any] = {
@@ -104,9 +102,9 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
     law = replace(formula, expression=factors.apply(formula))
     before = mape_percent(seconds, rows.predict(formula))
     after = mape_percent(seconds, left_out) if len(runs) > 1 else float("nan")
-    logs = np.log(all_runs.seconds / all_rows.predict(formula))
-    doubt = deviation_doubt(all_runs, logs)
-    doubts = tuple(dict.fromkeys(filter(None, (doubt, *remarks))))
+    evidence = Evidence.of(all_runs, all_rows.predict(formula))
+    doubt = [own.text for own in row_doubts("whole", evidence)]
+    doubts = tuple(dict.fromkeys([*doubt, *remarks]))
     known = {
         "runs": len(runs),
         "gpus": list(gpus),
@@ -121,14 +119,14 @@ def calibrated_law(formula: Formula, runs: RunTable, remarks: Iterable[str] = ()
         DOUBT: "; ".join(doubts),
     }
     # Nothing is narrowed unless runs left out are predicted better; runs that are wrong as a whole agree.
-    share = 1.0 if doubt or not after < before or _all_beyond(logs, interval_of(formula)) else share
+    share = 1.0 if doubt or not after < before or _all_beyond(evidence.logs, interval_of(formula)) else share
     law = replace(
         law,
         ranges=_extended(law, rows),
         errors=_narrower(formula.errors, len(runs), gpus, _own_spread(seconds, left_out), share),
         provenance={**formula.provenance, CALIBRATED: known},
     )
-    warnings = _warnings(all_runs, rows.predict(law) / seconds, gpus, precisions)
+    warnings = _warnings(evidence, rows.predict(law) / seconds, gpus, precisions)
     warnings = (*_of_several(given), *warnings, *doubts)
     return CalibratedLaw(law, factors, len(runs), n_cnns, gpus, precisions, before, after, warnings)
 
@@ -238,14 +236,14 @@ def _narrower(
 
 
 def _warnings(
-    runs: RunTable, ratios: np.ndarray, gpus: tuple[str, ...], precisions: tuple[str, ...]
+    evidence: Evidence, ratios: np.ndarray, gpus: tuple[str, ...], precisions: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return what makes the runs doubtful: several GPUs or precisions, a wide spread, unequal repeats.
 
     ratios : predicted over measured times of the runs that calibrated.
     """
     found = []
-    groups = runs.labels()["gpu_group"].nunique()
+    groups = evidence.runs.labels()["gpu_group"].nunique()
     if groups > 1:
         found.append(
             f"the runs are on {groups} kinds of GPUs ({', '.join(gpus)}), and the factors are those of their "
@@ -263,7 +261,8 @@ def _warnings(
             f"calibrated formula, where {100 * np.expm1(RUN_DEVIATION):.0f} % is usual; check units, "
             "precision and labels"
         )
-    return (*found, *(doubt.text for doubt in repeat_doubts(runs, _MOST_OF_EQUAL_RUNS, _CONFIGURATION)))
+    repeats = row_doubts("repeats", evidence, "calibrate", names=_CONFIGURATION)
+    return (*found, *(doubt.text for doubt in repeats))
 
 
 def calibration_of(formula: Formula) -> Mapping[str, Any] | None:

@@ -1,19 +1,15 @@
-"""Detect implausible times: wrong units, placeholders, contradictions; and remark what only may be wrong."""
+"""Doubts about measured times, a row of `doubts.toml` each: what refuses runs, and what warns of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp, log
-from typing import Any, TypeVar
+from math import comb, exp, inf, log
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from trainlaw.app.models.law_times import (
-    check_timed_parts,
-    is_training,
-    law_seconds,
-    single_gpu_law_seconds,
-)
+from trainlaw.app.models.law_times import check_timed_parts, is_training, law_seconds, single_gpu_law_seconds
+from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import DATASETS, RunTable, built_in_gpus
 from trainlaw.datasets.measurements.inspection import SERIES, over_smaller_batch
@@ -21,108 +17,258 @@ from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 
-#: From this factor on, in the median, longer times are warned of, and shorter ones from the second: of 159
-#: built-in groups of a source, a GPU, a precision and a layout, 9 % take as long or as short, of GPU groups
-#: that the formula was fitted without 14 %. Runs take 1.05 times as long as by the formula in their median.
-DOUBTFUL = 1.3
-_DOUBTFUL_SHORT = 1.2
-#: The usual causes of times that are wrong as a whole, most frequent first.
-CAUSES = (
-    "accumulated gradients, the batch of several GPUs, another image size, part of a GPU, a power limit, a "
-    "laptop's GPU, or forward passes only"
-)
-#: Slowest over fastest of equal configurations; none of 124 built-in ones differs more.
-_MOST_OF_REPEATS = 1.6
-#: Of 146 tables in the built-in measurements (by source, GPU and precision), the median of 1 is off by more;
-#: 3 % of them have a run as far from the formula, and from the other runs by the factor for their number.
-MOST_OF_RUN = 2.0
-# The formula is of GPUs in data sheets; of processors and of own GPUs it knows less.
-_MOST_OF_STRANGE = 10.0
-_MOST_OF_OTHERS = ((300, 3.0), (2_000, 4.0), (np.inf, 8.0))
-# A single run that only the formula contradicts is remarked on up to this factor.
-_MOST_OF_ONE = 5.0
-# Where only the batch differs, the deviations from the formula agree: 1 run in 1,700 differs by more than 2.
-_LEAST_OF_SERIES = 3
-# Equal times on a GPU of configurations that differ this much by the formula stand for something else.
-_MOST_OF_EQUAL = 2.0
-# A run, or a CNN, is remarked on whose deviation from the formula is farther from the median of the table
-# than a factor and a multiple of the median distance from it, and a run that is as far from the next smaller
-# batch. Of 159 tables of built-in runs (by source, GPU, precision and layout), 4 % have no other doubt.
-_LEAST_APART, _MOST_SPREADS, _MOST_STEP, _LEAST_COMPARED = 1.5, 5.2, 4.1, 4
-# Two names are remarked as exchanged where the squared mean deviation (ln) between them shrinks by this much
-# once they change places, in every common row. Of 1,500 small tables drawn from the built-in ones, 1.5 % are
-# remarked on. Among more names some pair fits by chance, so they are not compared.
-_LEAST_GAIN, _MOST_NAMES = 0.2, 12
-# What may differ with a name.
-_ALONG: Mapping[str, tuple[str, ...]] = {"cnn": ("input_size_px", "n_classes"), "precision": ("stack",)}
-# A larger batch takes longer: 21 of 1,910 built-in runs with another batch are shorter by this factor.
-_LEAST_OF_LARGER = 0.8
-_MOST_OF_BATCH = 3.0  # a run further from the formula is in another unit
-_MOST_EXAMPLES = 3
-# Deviations from the formula, ln: of machines, of runs around their machine, and the median one.
-_OF_MACHINE, _OF_RUN, _USUAL = 0.155, 0.162, 0.08
-_PRECISIONS, _MOST_COMPARED = ("fp32", "tf32", "amp"), 100
-# ln of a ratio of likelihoods, and more per run: of small tables of built-in runs, 2 % are remarked on.
-_LEAST_EVIDENCE = (2.0, 0.1)
-_NOT_MEASURED = "99999999"  # 999 or 9999, where a script had no time
-_LEAST_NINES, _MOST_OF_MARKS = 3, 1.3
-_UNITS = {1e3: "ms read as s", 1e6: "us read as s", 1e-3: "s read as ms", 60.0: "s read as minutes"}
-_NEAR_UNIT = 2.0
+_ROWS = toml_table(__file__, "doubts.toml")
+REFUSES, WARNS = "refuses", "warns"
+#: Factor to the formula, in the median, from which on times are refused, and longer times are warned of.
+MOST_OF_RUN: float = _ROWS["table"]["limits"]["known"][1]
+DOUBTFUL: float = _ROWS["whole"]["limits"]["known"][1]
+# How the precision was stated does not change a time.
+_CONFIGURATION = (*(name for name in SERIES if name != "precision_stated"), "batch_per_gpu")
+_NOT_MEASURED = r"9\.999*0*e"  # 999 or 9999, where a script had no time
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason why times may be wrong, as text, and the places of the runs, counted from 0."""
+    """A reason why times may be wrong: its row, as text, and the places of the runs, counted from 0."""
 
+    name: str
     text: str
     places: tuple[int, ...] = ()
 
 
-def run_doubts(runs: RunTable, law_s: np.ndarray | None = None, passes: bool = False) -> tuple[Doubt, ...]:
+@dataclass(frozen=True)
+class Evidence:
+    """Runs next to the times of a formula, in arrays of shape (n_runs,).
+
+    law_s : times by the formula in s, nan where it has none. logs : ln of measured over predicted times.
+    known_logs : those on GPUs of the data sheets, else nan; strange_logs : on others, which may well be
+    slower. most : ln of the factor to the formula that a run may have.
+    """
+
+    runs: RunTable
+    law_s: np.ndarray
+    logs: np.ndarray
+    known_logs: np.ndarray
+    strange_logs: np.ndarray
+    most: np.ndarray
+
+    @classmethod
+    def of(cls, runs: RunTable, law_s: np.ndarray) -> Self:
+        """Return the evidence of runs with these times by the formula."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(runs.seconds / law_s)
+        gpus = [gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"]
+        known = runs.frame["gpu"].isin(gpus).to_numpy()
+        limits = _ROWS["table"]["limits"]
+        most = np.log(np.where(known, limits["known"][1], limits["strange"][1]))
+        return cls(runs, law_s, logs, np.where(known, logs, np.nan), np.where(known, np.nan, logs), most)
+
+    def groups(self, names: Iterable[str] = _CONFIGURATION, but: Collection[str] = ()) -> np.ndarray:
+        """Return the number of the group of each run, (n_runs,): runs of a group agree in these columns."""
+        kept = [name for name in names if name not in but]
+        return self.runs.frame.groupby(kept, dropna=False, sort=False).ngroup().to_numpy()
+
+    def over_smaller(self, values: np.ndarray) -> np.ndarray:
+        """Return values over those of the same with the next smaller batch, (n_runs,); nan without one."""
+        batches = self.runs.frame["batch_per_gpu"].to_numpy(dtype=np.float64)
+        return over_smaller_batch(self.groups(but=("batch_per_gpu",)), batches, values)
+
+
+Limits = Mapping[str, Any]
+#: The places of doubted runs, None for the table as a whole, and the words of the sentence.
+Found = Iterator[tuple[np.ndarray | None, Mapping[str, Any]]]
+
+
+def median(logs: np.ndarray, empty: float = 0.0) -> float:
+    """Return the median of the finite numbers; empty : where there is none."""
+    finite = logs[np.isfinite(logs)]
+    return float(np.median(finite)) if len(finite) else empty
+
+
+def _forward(evidence: Evidence, limits: Limits) -> Found:
+    """Find times of the forward pass alone."""
+    yield np.flatnonzero(~is_training(evidence.runs)), {}
+
+
+def _repeats(evidence: Evidence, limits: Limits) -> Found:
+    """Find repeats, which agree in the named columns, whose slowest takes far longer than the fastest."""
+    groups = pd.Series(evidence.runs.seconds).groupby(evidence.groups(limits.get("names", _CONFIGURATION)))
+    ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
+    factor = show_number(float(ratio.max(initial=0.0)), 3)
+    yield np.flatnonzero(ratio > limits["most"]), {"run": int(np.argmax([*ratio, 0.0])), "factor": factor}
+
+
+def _median(evidence: Evidence, limits: Limits) -> Found:
+    """Find tables that are shorter or longer in their median than by these factors, and the unit."""
+    for logs, kind in ((evidence.known_logs, "known"), (evidence.strange_logs, "strange")):
+        middle, number = median(logs), np.isfinite(logs).sum()
+        shorter, longer = limits.get(kind, (inf, inf))
+        if not -log(shorter) <= middle <= log(longer):
+            units = [text for ratio, text in _ROWS["table"]["units"] if abs(middle - log(ratio)) < log(2.0)]
+            unit, several = f" ({units[0]}?)" if units else "", " (median)" if number > 1 else ""
+            yield None, {"factor": show_number(exp(middle), 2), "several": several, "unit": unit}
+
+
+def _runs(evidence: Evidence, limits: Limits) -> Found:
+    """Find runs far from the formula and from the others, and times that stand for none."""
+    logs, frame, law_s, seconds = evidence.logs, evidence.runs.frame, evidence.law_s, evidence.runs.seconds
+    apart = np.where(np.abs(logs) > evidence.most, np.abs(logs - median(logs)), 0.0)
+    most = log(next(factor for number, factor in limits["others"] if len(logs) <= number))
+    far = apart > (most if (apart > most).sum() > 1 else log(limits["one"]))
+    # A throughput may be that of all GPUs.
+    far |= (frame["n_gpus"] > 1).to_numpy() & (apart > 0)
+    alike = pd.Series(logs).groupby(evidence.groups(but=("batch_per_gpu",)))
+    is_apart = np.abs(logs - alike.transform("median").to_numpy()) > evidence.most
+    far |= is_apart & (alike.transform("size") >= limits["series"]).to_numpy()
+    equal = pd.Series(law_s, frame.index).groupby([frame["gpu"], frame["time_s"]])
+    is_mark = equal.transform("max") > limits["marks"][0] * equal.transform("min")
+    is_mark |= frame["time_s"].map("{:.6e}".format).str.match(_NOT_MEASURED)
+    places = np.flatnonzero(far | (is_mark.to_numpy() & (np.abs(logs) > log(limits["marks"][1]))))
+    texts = (
+        f"row {place + 1}: {show_seconds(seconds[place])}, the formula gives {show_seconds(law_s[place])}"
+        for place in places[: limits["examples"]]
+    )
+    yield places, {"examples": "; ".join(texts)}
+
+
+def _batches(evidence: Evidence, limits: Limits) -> Found:
+    """Find runs that take less time than one of the same series with a smaller batch."""
+    near = np.abs(evidence.logs) < log(limits["most"])
+    own = Evidence.of(evidence.runs.where(near), evidence.law_s[near])
+    yield np.flatnonzero(near)[own.over_smaller(own.runs.seconds) < limits["least"]], {}
+
+
+def _setup(evidence: Evidence, limits: Limits) -> Found:
+    """Find a precision or a batch that the times fit better than their own."""
+    chosen = np.flatnonzero(np.isfinite(evidence.known_logs))
+    chosen = chosen[:: 1 + len(chosen) // limits["runs"]]
+    frame, seconds = evidence.runs.frame.iloc[chosen].reset_index(drop=True), evidence.runs.seconds[chosen]
+    batch, stated = frame["batch_per_gpu"], set(frame["precision"])
+    others: dict[str, Mapping[str, Any]] = {
+        "twice the batch": {"batch_per_gpu": 2 * batch},
+        "half the batch": {"batch_per_gpu": (batch // 2).clip(lower=1)},
+        **{name: {"precision": name} for name in limits["precisions"] if name not in stated},
+    }
+    found = [(limits["least"] + limits["per_run"] * len(chosen), "")]
+    for name, columns in others.items() if len(chosen) else ():
+        law_s = law_seconds(RunTable(evidence.runs.name, frame.assign(**columns), evidence.runs.facts))
+        found.append((_gain(evidence.logs[chosen], np.log(seconds / law_s)), name))
+    if name := max(found)[1]:
+        yield None, {"setup": name}
+
+
+def _exchanged(evidence: Evidence, limits: Limits) -> Found:
+    """Find two names of a column that fit the times better once they are exchanged."""
+    frame, found = evidence.runs.frame, [(0.0, "", "")]
+    # Of processors the formula does not know which network takes longer.
+    values = pd.DataFrame({"misfit": evidence.known_logs, "law": np.log(evidence.law_s)}, frame.index)
+    for column, along in limits["columns"].items():
+        names = frame[column].unique()
+        if not 1 < len(names) <= limits["names"]:
+            continue
+        grouped = values.groupby([evidence.groups(but=(column, *along)), frame[column]]).median().unstack()
+        misfits, laws = (grouped[name][names].to_numpy() for name in ("misfit", "law"))
+        for pair in combinations(range(len(names)), 2):
+            common = np.isfinite(misfits[:, pair]).all(axis=1)
+            misfit, law = misfits[common][:, pair], laws[common][:, pair]
+            most = limits["least"] + limits["per_run"] * misfit.size + log(comb(len(names), 2))
+            gain = _gain(misfit, misfit + law - law[:, ::-1])
+            found.append((gain - most, *(str(names[place]) for place in pair)))
+    _, first, second = max(found)
+    if first:
+        yield None, {"first": first, "second": second}
+
+
+def _gain(logs: np.ndarray, others: np.ndarray) -> float:
+    """Return ln of the likelihood of other deviations from the formula over that of the present ones."""
+    usual = _ROWS["setup"]["usual"]
+
+    def likelihood(logs: np.ndarray) -> float:
+        between = usual["machine"] ** 2 + usual["run"] ** 2 / logs.size
+        within = float(logs.var()) * logs.size / usual["run"] ** 2
+        return float(-0.5 * (within + (logs.mean() - usual["median"]) ** 2 / between))
+
+    return likelihood(others) - likelihood(logs) if logs.size and np.isfinite(others).all() else 0.0
+
+
+def _odd(evidence: Evidence, limits: Limits) -> Found:
+    """Find runs that are twice off the formula, or off it where the others are not."""
+    logs, cnns = evidence.known_logs, evidence.groups(["cnn"])
+
+    def leads(logs: np.ndarray) -> np.ndarray:
+        away = np.abs(logs - median(logs))
+        most = max(log(limits["apart"]), limits["spreads"] * median(away))
+        return np.asarray((away > most) & (np.isfinite(logs).sum() >= limits["least"]))
+
+    # A run and the same with a smaller batch have the same CNN: where they differ, one of them is wrong.
+    steps = np.abs(np.log(evidence.over_smaller(np.exp(logs)))) > log(limits["apart"])
+    steps &= evidence.over_smaller(evidence.runs.frame["batch_per_gpu"].to_numpy(np.float64)) < limits["step"]
+    by_cnn = pd.Series(logs).groupby(cnns).median().to_numpy()
+    far = (np.abs(evidence.logs) > evidence.most) | leads(logs) | leads(by_cnn)[cnns] | steps
+    worst = int(np.where(far, np.abs(evidence.logs), 0.0).argmax())
+    yield np.flatnonzero(far), {"factor": show_number(exp(evidence.logs[worst]), 2), "run_number": worst + 1}
+
+
+def _memory(evidence: Evidence, limits: Limits) -> Found:
+    """Find batches that need more memory than their GPU has."""
+    too_large = (memory_needs(evidence.runs)["fits"] == CANNOT_FIT).to_numpy()
+    yield np.flatnonzero(too_large & is_training(evidence.runs)), {}
+
+
+_MEASURES: Mapping[str, Callable[[Evidence, Limits], Found]] = {
+    measure.__name__.removeprefix("_"): measure
+    for measure in (_forward, _repeats, _median, _runs, _batches, _setup, _odd, _exchanged, _memory)
+}
+
+
+def row_doubts(name: str, evidence: Evidence, reader: str = "", **limits: object) -> Iterator[Doubt]:
+    """Yield the doubts of a row of the table; reader : that has its own limits. limits : further ones."""
+    row, setups = _ROWS[name], evidence.runs.frame[["gpu", "cnn", "batch_per_gpu"]]
+    measure = _MEASURES[row.get("measure", name)]
+    for found, words in measure(evidence, {**row.get("limits", {}), **row.get(reader, {}), **limits}):
+        places = () if found is None else tuple(found.tolist())
+        if found is None or places:
+            run = setups.iloc[int(words.get("run", *places[:1] or (0,)))].to_dict()
+            text = row["sentence"].format(**{**row, **run, "number": len(places), **words})
+            yield Doubt(name, text, places)
+
+
+def run_doubts(
+    runs: RunTable, law_s: np.ndarray | None = None, but: Collection[str] = (), gravity: str = REFUSES
+) -> tuple[Doubt, ...]:
     """Return what speaks against the times of runs; () for times that can be right.
 
     They are compared with the built-in formula, with each other where only the batch differs, and with
-    repeats. law_s : times by the formula where they are known, in s, (n_runs,). passes : whether times of the
-    forward pass alone are no doubt.
+    repeats. law_s : times by the formula where they are known, in s, (n_runs,). but : names of rows of the
+    table that are left out. gravity : of the rows.
     """
-    law_s = law_seconds(runs) if law_s is None else law_s
-    forward = () if passes else tuple(np.flatnonzero(~is_training(runs)).tolist())
-    alone = [Doubt("times of the forward pass alone", forward)] if forward else []
-    return (*alone, *time_doubts(runs, law_s), *_of_batches(runs, law_s))
+    if law_s is None:
+        pooled = (runs.frame["pool"] != 0).to_numpy()
+        law_s = np.full(len(runs), np.nan)
+        law_s[pooled] = law_seconds(runs.where(pooled))
+    evidence, found = Evidence.of(runs, law_s), list[Doubt]()
+    for name, row in _ROWS.items():
+        is_said = row.get("unless") in [doubt.name for doubt in found]
+        if row["gravity"] == gravity and name not in but and not is_said:
+            found += row_doubts(name, evidence)
+    return tuple(found)
 
 
-def built_in_doubts(runs: RunTable) -> tuple[Doubt, ...]:
-    """Return the doubts of a built-in table, measured so; of runs not pooled, none."""
-    pooled = (runs.frame["pool"] != 0).to_numpy()
-    law_s = np.full(len(runs), np.nan)
-    law_s[pooled] = law_seconds(runs.where(pooled))
-    return time_doubts(runs, law_s)
+def remarks(runs: MeasuredTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
+    """Return the warnings about runs; built-in tables and other tables than runs have none.
 
-
-def time_doubts(runs: RunTable, law_s: np.ndarray) -> tuple[Doubt, ...]:
-    """Return the doubts but for those of forward passes and batches."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(runs.seconds / law_s)
-    known = np.isfinite(logs)
-    most = _most_row_doubts(runs)
-    whole = [*_table_doubt(logs[known & (most == MOST_OF_RUN)], MOST_OF_RUN)]
-    whole += _table_doubt(logs[known & (most > MOST_OF_RUN)], _MOST_OF_STRANGE)
-    rows = () if whole else _row_doubts(runs, logs, law_s)
-    return (*repeat_doubts(runs), *whole, *rows)
-
-
-def _most_row_doubts(runs: RunTable) -> np.ndarray:
-    """Return the factor to the formula that each run may have, (n_runs,): more on processors and own GPUs."""
-    return np.where(is_known_gpu(runs), MOST_OF_RUN, _MOST_OF_STRANGE)
+    law_s : times by the formula where they are known, in s, (n_runs,).
+    """
+    if not isinstance(runs, RunTable) or runs.name in DATASETS:
+        return ()
+    return tuple(doubt.text for doubt in run_doubts(runs, law_s, gravity=WARNS))
 
 
 def time_doubt(runs: RunTable, seconds: float) -> str:
     """Return what speaks against a time of one configuration on one GPU, in s; "" where nothing does."""
-    most = float(_most_row_doubts(runs).max())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_ratio = np.log(seconds / single_gpu_law_seconds(runs))
-    found = _table_doubt(log_ratio[np.isfinite(log_ratio)], most, "the measured time is {} times that")
-    return next((doubt.text for doubt in found), "")
+    given = RunTable(runs.name, runs.frame.assign(time_s=seconds), runs.facts)
+    doubts = row_doubts("table", Evidence.of(given, single_gpu_law_seconds(runs)))
+    return next((doubt.text.replace("times are", "measured time is") for doubt in doubts), "")
 
 
 Table = TypeVar("Table", bound=MeasuredTable)
@@ -139,241 +285,7 @@ def trusted(runs: Table, trust: bool = False, any_parts: bool = False) -> Table:
     if not any_parts:
         check_timed_parts(runs)
     # Times of forward passes are compared by their formula, so that being one is no doubt.
-    doubts = () if trust else run_doubts(runs, passes=True)
-    if doubts:
+    if not trust and (doubts := run_doubts(runs, but=("forward",))):
         texts = "; ".join(doubt.text for doubt in doubts)
         raise InputError(f"{runs.name}: {texts}: correct the times, or --trust them as they are")
     return runs
-
-
-def _table_doubt(
-    logs: np.ndarray, most: float, said: str = "the times are {} times those"
-) -> Iterator[Doubt]:
-    """Yield a doubt where half of the times are far from the formula; logs of measured over predicted."""
-    middle = float(np.median(logs)) if len(logs) else 0.0
-    if abs(middle) > log(most):
-        likely = [text for ratio, text in _UNITS.items() if abs(middle - log(ratio)) < log(_NEAR_UNIT)]
-        unit = f" ({likely[0]}?)" if likely else ""
-        of_several = " (median)" if len(logs) > 1 else ""
-        yield Doubt(f"{said.format(show_number(exp(middle), 2))} of the built-in formula{of_several}{unit}")
-
-
-def _row_doubts(runs: RunTable, logs: np.ndarray, law_s: np.ndarray) -> Iterator[Doubt]:
-    """Yield a doubt for runs far from the formula and the other runs, and for times that stand for none."""
-    others = next(factor for most, factor in _MOST_OF_OTHERS if len(logs) <= most)
-    middle = np.nanmedian(logs) if np.isfinite(logs).any() else 0.0
-    apart = np.where(np.abs(logs) > np.log(_most_row_doubts(runs)), np.abs(logs - middle), 0.0)
-    far = apart > log(others if (apart > log(others)).sum() > 1 else _MOST_OF_ONE)
-    # A throughput may be that of all GPUs.
-    far |= (runs.frame["n_gpus"] > 1).to_numpy() & (apart > 0) & (np.abs(logs) > log(MOST_OF_RUN))
-    series = pd.Series(logs).groupby(numbered_groups(codes_of(runs, SERIES).values()))
-    apart = np.abs(logs - series.transform("median").to_numpy()) > np.log(_most_row_doubts(runs))
-    far |= apart & (series.transform("size") >= _LEAST_OF_SERIES).to_numpy()
-    gpus = pd.factorize(runs.frame["gpu"])[0]
-    equal = pd.Series(law_s).groupby(numbered_groups((gpus, pd.factorize(runs.seconds)[0])))
-    marks = (equal.transform("max") > _MOST_OF_EQUAL * equal.transform("min")).to_numpy()
-    off = np.abs(logs) > log(_MOST_OF_MARKS)
-    far |= marks & off
-    far[off] |= np.array([_is_mark(value) for value in runs.seconds[off]], dtype=bool)
-    if far.any():
-        seconds, places = runs.seconds, np.flatnonzero(far)
-        examples = "; ".join(
-            f"row {place + 1}: {show_seconds(seconds[place])}, the formula gives {show_seconds(law_s[place])}"
-            for place in places[:_MOST_EXAMPLES]
-        )
-        yield Doubt(f"times that can hardly be right ({examples})", tuple(places.tolist()))
-
-
-def _is_mark(seconds: float) -> bool:
-    """Return whether the digits of a time are nines, as a script writes that had none."""
-    digits = f"{seconds:.6e}".partition("e")[0].replace(".", "").rstrip("0")
-    return len(digits) >= _LEAST_NINES and digits in _NOT_MEASURED
-
-
-def remarks(runs: MeasuredTable, law_s: np.ndarray | None = None) -> tuple[str, ...]:
-    """Return what only the built-in formula speaks for: times off as a whole, and names that look exchanged.
-
-    law_s : times by the formula where they are known, in s, (n_runs,). Built-in tables and other tables than
-    runs have no remarks.
-    """
-    if not isinstance(runs, RunTable) or runs.name in DATASETS:
-        return ()
-    law_s = law_seconds(runs) if law_s is None else law_s
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(runs.seconds / law_s)
-    # The causes of a deviation as a whole are said with it.
-    whole = deviation_doubt(runs, logs) or _other_setup(runs, logs)
-    found = (whole, _odd_runs(runs, logs), _exchanged(runs, law_s, logs), _beyond_memory(runs))
-    return tuple(filter(None, found))
-
-
-def _odd_runs(runs: RunTable, logs: np.ndarray) -> str:
-    """Return a remark on runs that are twice off the formula, or off it where the others are not, or "".
-
-    logs : ln of measured over predicted, (n_runs,).
-    """
-    known = np.where(is_known_gpu(runs), logs, np.nan)
-    cnns = pd.factorize(runs.frame["cnn"])[0]
-    by_cnn = pd.Series(known).groupby(cnns).median().to_numpy()
-    far = (np.abs(logs) > np.log(_most_row_doubts(runs))) | (_lead(known) > 1.0) | (_lead(by_cnn) > 1.0)[cnns]
-    # A run and the same with a smaller batch have the same CNN: where they differ, one of them is wrong.
-    names = [name for name in SERIES if name != "precision_stated"]
-    series = np.broadcast_to(numbered_groups(codes_of(runs, names).values()), logs.shape)
-    batches = runs.frame["batch_per_gpu"].to_numpy(dtype=np.float64)
-    steps = np.abs(np.log(over_smaller_batch(series, batches, np.exp(known))))
-    far |= (steps > log(_LEAST_APART)) & (over_smaller_batch(series, batches, batches) < _MOST_STEP)
-    if not far.any():
-        return ""
-    worst = int(np.where(far, np.abs(logs), 0.0).argmax())
-    factor = show_number(exp(logs[worst]), 2)
-    text = f"off the formula by more than the others, or twice: {far.sum()} of the runs, most of all"
-    return f"{text} run {worst + 1}, {factor} times the formula"
-
-
-def _lead(logs: np.ndarray) -> np.ndarray:
-    """Return how far deviations are from their median, (n,), over the most by which one of few differs."""
-    if np.isfinite(logs).sum() < _LEAST_COMPARED:
-        return np.zeros(len(logs))
-    away = np.abs(logs - np.nanmedian(logs))
-    return np.asarray(away / max(log(_LEAST_APART), _MOST_SPREADS * float(np.nanmedian(away))))
-
-
-def _other_setup(runs: RunTable, logs: np.ndarray) -> str:
-    """Return a remark on a precision or batch that the times fit better than their own, or "".
-
-    logs : ln of measured over predicted, (n_runs,).
-    """
-    known = np.flatnonzero(np.isfinite(logs) & is_known_gpu(runs))
-    known = known[:: 1 + len(known) // _MOST_COMPARED]
-    frame, logs = runs.frame.iloc[known].reset_index(drop=True), logs[known]
-    batch, precisions = frame["batch_per_gpu"], set(frame["precision"])
-    others: dict[str, tuple[str, Any]] = {"twice the batch": ("batch_per_gpu", 2 * batch)}
-    others["half the batch"] = "batch_per_gpu", (batch // 2).clip(lower=1)
-    others |= {name: ("precision", name) for name in _PRECISIONS if name not in precisions}
-    found = [(_LEAST_EVIDENCE[0] + _LEAST_EVIDENCE[1] * len(known), "")]
-    for name, (column, values) in others.items() if len(known) else ():
-        times = law_seconds(RunTable(runs.name, frame.assign(**{column: values}), runs.facts))
-        misfits = np.log(runs.seconds[known] / times)
-        if np.isfinite(misfits).all():
-            text = f"the times fit the formula better with {name}: several GPUs, or another size or setting?"
-            found.append((_likelihood(misfits) - _likelihood(logs), text))
-    return max(found)[1]
-
-
-def _likelihood(logs: np.ndarray) -> float:
-    """Return ln of the likelihood of deviations from the formula, but for a constant."""
-    mean, run = float(logs.mean()), _OF_RUN**2
-    whole = (mean - _USUAL) ** 2 / (_OF_MACHINE**2 + run / len(logs))
-    return -0.5 * (float(logs.var()) * len(logs) / run + whole)
-
-
-def _beyond_memory(runs: RunTable) -> str:
-    """Return a remark on the first batch that needs more memory than its GPU has, or ""."""
-    large = np.flatnonzero((memory_needs(runs)["fits"] == CANNOT_FIT).to_numpy() & is_training(runs))
-    if not len(large):
-        return ""
-    run = runs.frame.iloc[large[0]]
-    setup = f"{run['cnn']}, batch {run['batch_per_gpu']},"
-    return f"{setup} needs more memory than {run['gpu']} has ({len(large)} of the runs): is the batch right?"
-
-
-def _exchanged(runs: RunTable, law_s: np.ndarray, logs: np.ndarray) -> str:
-    """Return a remark on two names of a column whose times fit the formula once they are exchanged, or ""."""
-    codes = codes_of(runs, [name for name in (*SERIES, "batch_per_gpu") if name != "precision_stated"])
-    # Of processors the formula does not know which network takes longer.
-    values = {"misfit": np.where(is_known_gpu(runs), logs, np.nan), "law": np.log(law_s)}
-    found = [(0.0, "")]
-    for column in ("cnn", "gpu", "precision", "batch_per_gpu"):
-        if not 1 <= codes[column].max(initial=0) < _MOST_NAMES:
-            continue
-        kept = [name for name in codes if name not in (column, *_ALONG.get(column, ()))]
-        rest = np.broadcast_to(numbered_groups(codes[name] for name in kept), logs.shape)
-        grouped = pd.DataFrame(values).groupby([rest, codes[column]]).median()
-        misfits, laws = (grouped[name].unstack().to_numpy() for name in values)
-        for one, other in combinations(range(misfits.shape[1]), 2):
-            misfit, lead = (table[:, one] - table[:, other] for table in (misfits, laws))
-            common = np.isfinite(misfit) & np.isfinite(lead)
-            # Once exchanged, a deviation is that as it is and twice the lead by the formula.
-            misfit, lead = misfit[common], lead[common]
-            fits = bool(len(misfit)) and bool((np.abs(misfit + 2.0 * lead) < np.abs(misfit)).all())
-            gain = misfit.mean() ** 2 - (misfit + 2.0 * lead).mean() ** 2 if fits else 0.0
-            if gain > _LEAST_GAIN:
-                firsts = [int((codes[column] == place).argmax()) for place in (one, other)]
-                first, second = runs.frame[column].iloc[firsts]
-                text = f"the times of {first} and {second} fit the formula once they are exchanged"
-                found.append((gain * len(misfit), text))
-    return max(found)[1]
-
-
-def _of_batches(runs: RunTable, law_s: np.ndarray) -> Iterator[Doubt]:
-    """Yield a doubt for runs that take less time than one of the same series with a smaller batch.
-
-    law_s : times by the formula in s, (n_runs,); runs far from it are in another unit.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        near = np.flatnonzero(np.abs(np.log(runs.seconds / law_s)) < log(_MOST_OF_BATCH))
-    names = [name for name in SERIES if name not in ("precision_stated", "batch_per_gpu")]
-    series = np.broadcast_to(numbered_groups(codes_of(runs, names).values()), law_s.shape)[near]
-    batches = runs.frame["batch_per_gpu"].to_numpy()[near]
-    shorter = near[over_smaller_batch(series, batches, runs.seconds[near]) < _LEAST_OF_LARGER]
-    if len(shorter):
-        run = runs.frame.iloc[shorter[0]]
-        text = f"{run['cnn']}, batch {run['batch_per_gpu']}, on {run['gpu']} takes less time"
-        yield Doubt(f"{text} than a smaller batch: are the batches right?", tuple(sorted(shorter.tolist())))
-
-
-def is_known_gpu(runs: RunTable) -> np.ndarray:
-    """Return whether each run is on a GPU of the data sheets, bool, (n_runs,).
-
-    Of processors and of GPUs in files the formula knows less: they may well be slower.
-    """
-    known = [gpu.gpu for gpu in built_in_gpus().gpus if gpu.device == "GPU"]
-    return runs.frame["gpu"].isin(known).to_numpy()
-
-
-def deviation_doubt(runs: RunTable, logs: np.ndarray) -> str:
-    """Return the warning about times that are off as a whole, "" where they are not.
-
-    logs : ln of measured over predicted times, (n_runs,), nan where the formula has none.
-    """
-    logs = logs[is_known_gpu(runs) & np.isfinite(logs)]
-    middle = float(np.median(logs)) if len(logs) else 0.0
-    if -log(_DOUBTFUL_SHORT) < middle < log(DOUBTFUL):
-        return ""
-    factor = show_number(exp(middle), 2)
-    return f"the times are {factor} times those of the formula (median); usual causes: {CAUSES}"
-
-
-def codes_of(runs: RunTable, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return each of these columns as numbers of its values, (n_runs,)."""
-    frame = runs.frame
-    return {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names}
-
-
-def numbered_groups(codes: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the number of the group of each run, (n,): runs of a group have equal codes in every column."""
-    found = np.zeros(1, dtype=np.int64)
-    for each in codes:
-        # Most columns have one value.
-        if found.size == 1 or each.any():
-            found = np.unique(found * (each.max(initial=0) + 1) + each, return_inverse=True)[1]
-    return found
-
-
-def repeat_doubts(
-    runs: RunTable, most: float = _MOST_OF_REPEATS, names: Sequence[str] = (*SERIES, "batch_per_gpu")
-) -> Iterator[Doubt]:
-    """Yield a doubt for the configuration whose repeats differ most, where they contradict each other.
-
-    most : factor between the slowest and the fastest from which on they do. names : columns in which repeats
-    are equal.
-    """
-    groups = pd.Series(runs.seconds).groupby(numbered_groups(codes_of(runs, names).values()))
-    ratio = (groups.transform("max") / groups.transform("min")).to_numpy()
-    if len(ratio) and ratio.max() > most:
-        worst = runs.frame.iloc[int(ratio.argmax())]
-        yield Doubt(
-            f"repeats contradict each other: {worst['cnn']}, batch {worst['batch_per_gpu']}, on "
-            f"{worst['gpu']}, the slowest {show_number(float(ratio.max()), 3)} times as long as the fastest",
-            tuple(np.flatnonzero(ratio > most).tolist()),
-        )

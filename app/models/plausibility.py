@@ -5,11 +5,19 @@ from dataclasses import dataclass, replace
 from math import exp, inf, log
 
 import numpy as np
-from trainlaw.app.models.doubts import DOUBTFUL, MOST_OF_RUN, remarks, repeat_doubts, run_doubts
+from trainlaw.app.models.doubts import (
+    DOUBTFUL,
+    MOST_OF_RUN,
+    Evidence,
+    median,
+    remarks,
+    row_doubts,
+    run_doubts,
+)
 from trainlaw.app.models.law_times import law_seconds
 from trainlaw.app.text.numbers import show_number
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.spreadsheets.answers import CHOICE, TABLES, Issue, Label, SheetAnswers
+from trainlaw.datasets.spreadsheets.answers import CHOICE, TABLES, Issue, SheetAnswers
 from trainlaw.datasets.spreadsheets.conversion import Imported
 from trainlaw.datasets.spreadsheets.units import CANDIDATES, TimeUnit, unit_choices
 
@@ -18,7 +26,6 @@ from trainlaw.datasets.spreadsheets.units import CANDIDATES, TimeUnit, unit_choi
 _FITS, _FITS_CLEARLY, _FITS_USUALLY, _FITS_EXACTLY = 3.0, 1.6, 1.8, 1.2
 # A unit that the file states is doubted where it is off by this much: units are farther apart.
 _FAR = 10.0
-_MOST_OF_REPEATS = 1.28  # factor between times of the same configuration
 _SAME_UNIT = 0.02  # difference of two scores (ln) that decides nothing
 _MOST_LEFT_OUT = 0.2  # share of the rows that a printed command leaves out
 
@@ -44,7 +51,7 @@ class Check:
         of_epochs = (1.0, 60.0, 3600.0) if self.made.times["iterations"].notna().any() else ()
         epochs = [TimeUnit("epoch", seconds, False) for seconds in of_epochs]
         scores = [
-            (_median(np.abs(self.deviations(unit))), unit if several else replace(unit, per_gpu=None))
+            (median(np.abs(self.deviations(unit)), inf), unit if several else replace(unit, per_gpu=None))
             for unit in (*epochs, *CANDIDATES)
             if is_rate in (None, unit.is_rate)
         ]
@@ -70,15 +77,17 @@ def checked_times(made: Imported, answers: SheetAnswers, law_s: np.ndarray | Non
     unknown = int((~np.isfinite(check.law_s)).sum())
     if unknown == len(made.rows):
         note = "the built-in formula has no time for these runs: not compared"
-        return replace(made, issues=(*made.issues, *_of_repeats(made)), notes=(*made.notes, note))
+        return replace(made, issues=(*made.issues, *_of_runs(check, made.table)), notes=(*made.notes, note))
     if made.times["unit"].isna().any() or not np.isfinite(made.seconds()).any():
-        return replace(made, issues=tuple(_with_unit(made.issues, check)))
+        unit, _ = check.fitting_unit(made.is_rate)
+        issues = (_answered(issue, "--unit", unit.text) if unit else issue for issue in made.issues)
+        return replace(made, issues=tuple(issues))
     found = [own for own in _doubts(check, made.table) if not (columns and own.options)]
-    median = show_number(exp(_median(check.deviations())), 2)
-    notes = [*made.notes, f"the times are {median} times those of the built-in formula (median)"]
+    factor = show_number(exp(median(check.deviations())), 2)
+    notes = [*made.notes, f"the times are {factor} times those of the built-in formula (median)"]
     notes += [f"{unknown} runs have no time by the built-in formula: not compared"] if unknown else []
     notes += remarks(made.table, check.law_s) if not found else ()
-    asked = made.issues if found else map(_with_decimal, made.issues)
+    asked = made.issues if found else (_answered(issue, "--decimal") for issue in made.issues)
     return replace(made, issues=(*asked, *found), notes=tuple(notes))
 
 
@@ -90,85 +99,60 @@ def _check(made: Imported, trial: RunTable) -> Check:
     return min(checks, key=lambda check: check.fitting_unit()[1])
 
 
-def _median(values: np.ndarray) -> float:
-    finite = values[np.isfinite(values)]
-    return float(np.median(finite)) if len(finite) else inf
-
-
-def _with_unit(issues: Iterable[Issue], check: Check) -> Iterable[Issue]:
-    """Return the issues; the one that asks for a unit names the unit that the numbers fit."""
-    unit, _ = check.fitting_unit(check.made.is_rate)
-    for issue in issues:
-        if unit is not None and len(issue.options) > 1 and issue.options[0][0] == "--unit":
-            text = f"{issue.text}; the built-in formula says {unit.text}"
-            yield replace(issue, text=text, options=(("--unit", unit.text),))
-        else:
-            yield issue
-
-
-def _with_decimal(issue: Issue) -> Issue:
-    """Return an issue; one that asks for the decimal mark names that with which the times fit the formula."""
-    if not issue.options or issue.options[0][0] != "--decimal":
+def _answered(issue: Issue, option: str, answer: str = "") -> Issue:
+    """Return an issue; one that asks for an option names the answer that the times fit, "" for the first."""
+    if len(issue.options) < 2 or issue.options[0][0] != option:
         return issue
-    likely = issue.options[0]
-    text = f"{issue.text} The times fit the built-in formula with a {likely[1]}"
-    return replace(issue, text=text, options=(likely,))
+    fitting = answer or issue.options[0][1]
+    text = f"{issue.text.rstrip('?')}; the built-in formula says {fitting}"
+    return replace(issue, text=text, options=((option, fitting),))
 
 
 def _doubts(check: Check, table: RunTable) -> Iterable[Issue]:
     """Yield why times can hardly be right: the whole column, or single rows, repeats and batches."""
-    made, deviations = check.made, check.deviations()
-    column = _of_column(check, deviations)
+    column = _of_column(check, check.deviations())
     # What else is odd may be the precision or the batch that is asked for; the best precision is compared.
-    asked = {option[0] for issue in made.issues for option in issue.options}
-    if column or asked & {"--precision", "--batch-is"}:
-        yield from [column] if column and (column.options or "--batch-is" not in asked) else []
-        return
-    repeats = [*_of_repeats(made)]
-    yield from repeats
-    said = {*repeat_doubts(table)} if repeats else ()
-    several = made.frame["n_gpus"].to_numpy() > 1
-    for doubt in (one for one in run_doubts(table, check.law_s) if one not in said):
-        rows, far = _rows(made, doubt.places), np.isin(np.arange(len(deviations)), doubt.places)
-        is_of_several = far.any() and several[far].all()
-        hint = "; are batch and throughput those of each GPU, or of all" if is_of_several else ""
+    asked = {option[0] for issue in check.made.issues for option in issue.options}
+    if not column and not asked & {"--precision", "--batch-is"}:
+        yield from _of_runs(check, table)
+    elif column and (column.options or "--batch-is" not in asked):
+        yield column
+
+
+def _of_runs(check: Check, table: RunTable) -> Iterable[Issue]:
+    """Yield an issue for each doubt about rows, with an option where leaving out few of them helps."""
+    made, deviations = check.made, np.abs(check.deviations())
+    # Rows with another issue, such as those of inference, may be the reason that repeats differ.
+    asked = {row for issue in made.issues for row in issue.rows}
+    repeats = row_doubts("repeats", Evidence.of(table, check.law_s), "import")
+    for doubt in (*repeats, *run_doubts(table, check.law_s, but=("repeats",))):
+        rows = tuple(dict.fromkeys(made.rows[place] for place in doubt.places))
+        far, text = np.isin(np.arange(len(deviations)), doubt.places), doubt.text
+        if doubt.name == "repeats":
+            if not asked.intersection(rows):
+                text = f"{doubt.text}: name the column in which they differ, or leave some out"
+                yield Issue("times", text, rows)
+            continue
+        if far.any() and (made.frame["n_gpus"].to_numpy() > 1)[far].all():
+            text += "; are batch and throughput those of each GPU, or of all"
         # Where many are far, or the others are off, too, the table may be wrong as a whole.
-        few = far.mean() <= _MOST_LEFT_OUT and _median(np.abs(deviations[~far])) < log(DOUBTFUL)
-        options = (("--skip-rows", ",".join(map(str, rows))), ("--trust",)) if few and rows else ()
-        yield Issue("times", f"{doubt.text}{hint}: correct them, or --trust them", rows, options)
-
-
-def _rows(made: Imported, places: Iterable[int]) -> tuple[Label, ...]:
-    """Return the labels of runs in the file, each once."""
-    return tuple(dict.fromkeys(made.rows[place] for place in places))
-
-
-def _of_repeats(made: Imported) -> Iterable[Issue]:
-    """Yield an issue for rows of the same configuration whose times contradict each other."""
-    # Rows with another issue, such as those of inference, may be the reason.
-    doubted = {row for issue in made.issues for row in issue.rows}
-    for doubt in repeat_doubts(made.table, _MOST_OF_REPEATS) if made.table else ():
-        where = _rows(made, doubt.places)
-        if not doubted.intersection(where):
-            text = f"{doubt.text}: name the column in which they differ, or leave some out"
-            yield Issue("times", text, where)
+        few = far.any() and far.mean() <= _MOST_LEFT_OUT and median(deviations[~far]) < log(DOUBTFUL)
+        options = (("--skip-rows", ",".join(map(str, rows))), ("--trust",)) if few else ()
+        yield Issue("times", f"{text}: correct them, or --trust them", rows, options)
 
 
 def _of_column(check: Check, deviations: np.ndarray) -> Issue | None:
     """Return the issue of a whole column far from the formula, with the unit that would explain it."""
-    middle = _median(np.abs(deviations)) * np.sign(_median(deviations))
     unit, score = check.fitting_unit()
-    # Where another unit fits as if it were the right one, less is far.
-    most = _FITS_CLEARLY if score < log(_FITS_EXACTLY) else MOST_OF_RUN
-    is_near = most == MOST_OF_RUN and (np.abs(deviations) < log(_FITS_CLEARLY)).mean() >= 0.5
-    if abs(middle) < log(most) or is_near:
+    far = median(np.abs(deviations))
+    # Where another unit fits as if it were the right one, less is far; half of the runs may be near.
+    is_unit, near = score < log(_FITS_EXACTLY), (np.abs(deviations) < log(_FITS_CLEARLY)).mean()
+    if far < log(_FITS_CLEARLY if is_unit else MOST_OF_RUN) or (near >= 0.5 and not is_unit):
         return None
     stated = ", ".join(unit.text for unit in check.made.times["unit"].dropna().unique())
-    text = (
-        f"read as {stated}, half of the times are {show_number(exp(middle), 2)} times those of the built-in "
-    )
-    text += "formula, or farther"
-    if unit and "epoch" not in stated and score < min(log(_FITS_CLEARLY), 0.5 * abs(middle)):
-        options = (("--unit", unit.text),) if abs(middle) > log(_FAR) else ()
+    factor = show_number(exp(far * np.sign(median(deviations))), 2)
+    text = f"read as {stated}, half of the times are {factor} times those of the built-in formula, or farther"
+    if unit and "epoch" not in stated and score < min(log(_FITS_CLEARLY), 0.5 * far):
+        options = (("--unit", unit.text),) if far > log(_FAR) else ()
         return Issue("times", f"{text}; these look like {unit.text}", options=options)
     return Issue("times", f"{text}, and no usual unit explains it: correct them, or --trust them")

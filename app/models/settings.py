@@ -1,11 +1,12 @@
 """How a formula handles run settings: which of them it uses, and the host's launches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
+from trainlaw.app.text.files import toml_table
 from trainlaw.datasets.features.run_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
 from trainlaw.formulas import (
@@ -29,16 +30,8 @@ STATED_LAUNCH = "stated_launch_s"
 HOST_RANGE_S = {"fast_host_s": 25e-6, "slow_host_s": 300e-6}
 #: Share of that range, as logarithms of the time, that widens an interval where no launch time is stated.
 HOST_SHARE = 0.1
-_STACK = ("is_stack_channels_last", "is_stack_fused")
-#: Settings of a run that a formula may use, with the base columns by which it does. Layout, compilation and
-#: container imply a stack.
-SETTING_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "layout": ("is_channels_last", *_STACK),
-    "compilation": ("usual_launch_s", *_STACK),
-    "tuned": ("is_tuned", *_STACK),
-    "stack": _STACK,
-    "host_launch": (STATED_LAUNCH,),
-}
+#: Settings of a run that a formula may use, with the base columns by which it does.
+SETTING_COLUMNS: Mapping[str, Sequence[str]] = toml_table(__file__, "settings.toml")
 
 
 def setup_for(formula: Formula, setup: Setup) -> Setup:

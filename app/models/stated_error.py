@@ -41,21 +41,11 @@ def evolution_gains(errors: CarriedErrors) -> dict[str, tuple[float, float, floa
     return found
 
 
-def signed_points(value: float) -> str:
-    """Return a difference of percentages to a tenth, with its sign.
-
-    >>> signed_points(-0.04)
-    '+0.0'
-    """
-    # Adding 0.0 makes a rounded -0.0 positive.
-    return f"{round(value, 1) + 0.0:+.1f}"
-
-
 def evolution_sentence(errors: CarriedErrors) -> str:
     """Return the lead over the controls, with the interval over GPU groups; "" without controls."""
     added = []
     for name, numbers in evolution_gains(errors).items():
-        points, *ends = map(signed_points, numbers)
+        points, *ends = (f"{number:+z.1f}" for number in numbers)
         error = show_percent(errors.overall[name])
         added.append(f"{points} points ({' to '.join(ends)}) over {title_of(name)}, which has {error} %")
     level = f"{100 * LEVEL:.0f} % interval over GPU groups"

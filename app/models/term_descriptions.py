@@ -10,28 +10,18 @@ from trainlaw.app.models.terms import Part, parts_of
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets.features.feature import Feature, base_columns
-from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Unit, Variable
 from trainlaw.formulas.algebra.tidying import factors
 
-# The rates of a time, base columns of GPU and links, determine its kind of work, and what limits it as text.
-_RATES = (
-    ("compute", re.compile(r"peak_\w*flop_per_s"), "products at the peak rate"),
-    ("fp32-lane", re.compile(r"comparable_fp32_flop_per_s"), "work outside tensor cores"),
-    ("memory", re.compile(r"bandwidth_byte_per_s"), "memory and cache"),
-    ("all-reduce", re.compile(r"(link|network)_\w+|peer_access"), "exchange of gradients"),
-    ("single-GPU", re.compile(SINGLE_GPU_TIME), "time on one GPU"),
-)
-_WITHOUT_RATES = {"launch": "launches of kernels", "fixed": "fixed time"}
-_RESOURCES = {kind: words for kind, _, words in _RATES} | _WITHOUT_RATES
+_TABLE = toml_table(__file__, "titles.toml")
+# The work behind the time of a feature, for readers who do not know the feature.
+_TITLES = _TABLE["titles"]
+_RATES = {kind: re.compile(rate) for kind, (rate, _) in _TABLE["rates"].items() if rate}
+_RESOURCES = {kind: words for kind, (_, words) in _TABLE["rates"].items()}
 # Times that stand for themselves: their title is their resource.
 _ALONE = ("host_s", "least_time_s", "input_copy_s")
 _COUNTS = re.compile(r"n_(layers|conv|depthwise|dense|\w+)")
 _PLAIN = re.compile(r"_?(compute|memory|matrix|simt|cached|kernel)?_s$")
-
-
-# The work behind the time of a feature, for readers who do not know the feature.
-_TITLES = toml_table(__file__, "titles.toml")
 _MANY = "further work on one GPU"  # instead of more titles than a line holds
 _MOST_TITLES = 2
 
@@ -104,7 +94,7 @@ def resource_of(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -
     """
     if len(specs) == 1 and specs[0].name in _ALONE:
         return str(_TITLES[specs[0].name])
-    return _RESOURCES[_kinds(specs, features)[0]]
+    return str(_RESOURCES[_kinds(specs, features)[0]])
 
 
 def _kinds(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -> list[str]:
@@ -112,7 +102,7 @@ def _kinds(specs: Sequence[FeatureSpec], features: Mapping[str, Feature]) -> lis
     names = [spec.name for spec in specs]
     # A feature that is not known is a custom one.
     raw = {*names} - {*features} | base_columns(features, [name for name in names if name in features])
-    kinds = [kind for kind, rate, _ in _RATES if any(rate.fullmatch(name) for name in raw)]
+    kinds = [kind for kind, rate in _RATES.items() if any(rate.fullmatch(name) for name in raw)]
     if kinds[:2] == ["compute", "fp32-lane"]:
         kinds.remove("fp32-lane")  # the peak rate of fp32 is stated for the same lanes
     is_counted = any(map(_COUNTS.fullmatch, raw))

@@ -91,7 +91,8 @@ def parts_of(formula: Formula, expression: Expression | None = None) -> list[Par
     expression : the formula's, perhaps with named constants; None for `formula.ungrouped`. Products and
     quotients of sums are written out as by `terms_of`.
     """
-    return _parts(formula.ungrouped if expression is None else expression, _with_unit(formula), ())
+    whole, with_unit = formula.ungrouped if expression is None else expression, _with_unit(formula)
+    return _parts(whole, with_unit, ())
 
 
 def _parts(
@@ -117,12 +118,13 @@ def with_named_constants(formula: Formula) -> tuple[Expression, tuple[NamedConst
     Names that are features of the formula are skipped.
     """
     expression = formula.ungrouped
-    values, given = constants(expression), {spec.name: spec.unit for spec in formula.features}
+    given = {spec.name: spec.unit for spec in formula.features}
     try:
         units = constant_units(expression, given, formula.target.unit)
     except UnitError:
         # A formula that the user wrote may mix units; it can still be computed.
-        units = (None,) * len(values)
+        units = (None,) * len(constants(expression))
+    values = constants(expression)
     free = (name for name in map("constant_{}".format, range(1, 10**6)) if name not in given)
     found = tuple(NamedConstant(next(free), value, unit) for value, unit in zip(values, units, strict=True))
     following = iter(found)

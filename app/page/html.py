@@ -43,7 +43,7 @@ def page_html(formula: Formula) -> str:
     facts = formula.provenance
     return render(
         "page.html",
-        title=f"Time of a CNN {_timed(formula)}",
+        title=f"Time of a CNN {'forward pass' if formula.scope == FORWARD else 'training iteration'}",
         version=facts.get("trainlaw_version", ""),
         style=page_style(),
         script=script_of(formula),
@@ -100,10 +100,6 @@ def _choice(name: str, formula: Formula) -> str:
     error = show_percent(overall_error(formula, OURS))
     timed = "forward pass" if formula.scope == FORWARD else f"training, {name or 'full'}"
     return f"{timed}: {own_error(formula) or f'error {error} %'}"
-
-
-def _timed(formula: Formula) -> str:
-    return "forward pass" if formula.scope == FORWARD else "training iteration"
 
 
 def _in_symbols(formula: Formula) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import isfinite
@@ -58,7 +58,7 @@ class Field(NamedTuple):
 FIELDS: Mapping[str, Field] = {name: Field(*row) for name, row in toml_table(__file__, "fields.toml").items()}
 
 
-def _optional() -> dict[str, tuple[str, ...]]:
+def _optional() -> dict[str, Sequence[str]]:
     """Return the fields that only formulas with a term for them show, and the base columns that they set."""
     settings = {name: field.argument.removesuffix("_s") for name, field in FIELDS.items()}
     return {

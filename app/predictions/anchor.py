@@ -1,7 +1,7 @@
 """Predictions of an iteration on one GPU from a profile of it on another: formula, interval, warnings."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,7 +101,9 @@ def predict_from_profile(
     time_s = float(np.ravel(chosen.predict(columns))[0])
     factor = interval_of(chosen)
     doubt = "" if on_anchor is None else time_doubt(on_anchor, step_s)
-    doubts = (doubt,) if doubt else ()
+    # The table of answers warns of features outside training and of a time that is not defined.
+    known = {**columns, "is_undefined": np.array([0.0 if math.isfinite(time_s) else 1.0])}
+    (said,) = evaluated(within_reach(lines_of(chosen), known), known, 1).sentences(WARNING)
     return AnchorPrediction(
         workload=workload,
         anchor=anchor,
@@ -114,7 +116,7 @@ def predict_from_profile(
         high_s=time_s * factor if factor else None,
         formula=origin,
         error_percent=overall_error(chosen, OURS, "mape_percent"),
-        warnings=(*_warnings(profile, step, chosen), *doubts, *_formula_warnings(chosen, columns, time_s)),
+        warnings=(*_warnings(profile, step, chosen), *([doubt] if doubt else []), *said),
     )
 
 
@@ -204,10 +206,3 @@ def _warnings(profile: OperationProfile, step: str, formula: Formula) -> list[st
     if step == "sum of its operations":
         found.append("the profile has no time of an iteration: give it with --anchor-seconds")
     return found
-
-
-def _formula_warnings(formula: Formula, columns: Mapping[str, np.ndarray], time_s: float) -> tuple[str, ...]:
-    """Return the warnings of the table of answers: features outside training, a time that is not defined."""
-    known = {**columns, "is_undefined": np.array([0.0 if math.isfinite(time_s) else 1.0])}
-    lines = within_reach(lines_of(formula), known)
-    return evaluated(lines, known, 1).sentences(WARNING)[0]

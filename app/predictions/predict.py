@@ -156,11 +156,10 @@ def predict_runs(
 
 def _listed(columns: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return columns as lists, None for a number that is not finite."""
-    return {name: list(map(_known, each.tolist())) for name, each in columns.items()}
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return {
+        name: [None if isinstance(each, float) and not isfinite(each) else each for each in column.tolist()]
+        for name, column in columns.items()
+    }
 
 
 def warnings_of(predictions: Iterable[Prediction]) -> list[list[str]]:
@@ -258,7 +257,9 @@ def _settings(runs: RunTable) -> dict[str, Any]:
     frame = runs.frame
     names = [field.name for field in fields(Prediction) if field.name in frame]
     found = {name: frame[name] for name in names}
-    return {name: (each.astype(bool) if name in _FLAGS else each).array for name, each in found.items()}
+    # A table of runs has 1 and 0.
+    flags = ("tuned", "bucketed")
+    return {name: (each.astype(bool) if name in flags else each).array for name, each in found.items()}
 
 
 def run_answers(
@@ -327,6 +328,3 @@ def fastest_first(rates: Sequence[float]) -> list[int]:
     [2, 1, 0]
     """
     return sorted(range(len(rates)), key=lambda row: inf if isnan(rates[row]) else -rates[row])
-
-
-_FLAGS = ("tuned", "bucketed")  # of 1 and 0 in a table of runs

@@ -118,10 +118,6 @@ class TrainingPlans:
         (said,) = self.answers.of_row(int(self.frame.index[0])).sentences(kind)
         return said
 
-    def best_by_size(self) -> pd.DataFrame:
-        """Return the best batch and precision of each GPU and number of GPUs."""
-        return self.frame.drop_duplicates(["gpu", "n_gpus", "network", "price_of"])
-
     def front(self) -> pd.DataFrame:
         """Return the plans that no other beats in hours and cost (or energy), the fastest first."""
         ordered = self.frame.sort_values(["training_h", self.second_axis], kind="stable")
@@ -297,7 +293,11 @@ def _answers(
     }
 
     def shared(seconds: np.ndarray) -> dict[str, np.ndarray]:
-        return {**others, "power_share": _power_share(formula, runs, seconds, tdp_w, options)}
+        share = np.full(len(runs), options.power_share or np.nan)
+        if options.power_share is None:
+            # Gradients travel while the GPU works, so the share of one GPU serves for several.
+            share = mean_power_w(tdp_w, busy_share(formula, runs, seconds), tdp_w) / tdp_w
+        return {**others, "power_share": share}
 
     return run_answers(formula, runs, scaling, training=training, others=shared)
 
@@ -322,19 +322,6 @@ def _columns(runs: RunTable, columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
     frame = runs.frame[["gpu", "n_gpus", "n_nodes", "link", "network", "batch_per_gpu", "precision"]]
     is_measured = columns["is_unseen_vendor"] + columns["is_unseen_generation"] == 0
     return frame.assign(**{name: columns[name] for name in _ANSWERS}, is_measured=is_measured)
-
-
-def _power_share(
-    formula: Formula, runs: RunTable, seconds: np.ndarray, tdp_w: np.ndarray, options: PlanOptions
-) -> np.ndarray:
-    """Return the share of its power limit that each GPU draws, (n_runs,): as given, or by the law.
-
-    seconds : times on one GPU. Gradients travel while the GPU works, so this share serves for several.
-    """
-    if options.power_share is not None:
-        return np.full(len(runs), options.power_share)
-    share: np.ndarray = mean_power_w(tdp_w, busy_share(formula, runs, seconds), tdp_w) / tdp_w
-    return share
 
 
 def _with_gains(frame: pd.DataFrame, options: PlanOptions) -> pd.DataFrame:

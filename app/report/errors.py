@@ -124,8 +124,7 @@ def _with_intervals(
     outcome: StudyOutcome, lines: Sequence[ErrorLine], level: str, over: str
 ) -> list[ErrorLine]:
     """The error lines of `level` with intervals of the formula's error, resampling the groups of `over`."""
-    interval = _interval_of(outcome, level, over)
-    ends = [interval(line.name) for line in lines]
+    ends = map(_interval_of(outcome, level, over), (line.name for line in lines))
     return [replace(line, low=low, high=high) for line, (low, high) in zip(lines, ends, strict=True)]
 
 
@@ -140,10 +139,8 @@ def _interval_of(outcome: StudyOutcome, level: str, over: str) -> Callable[[str]
     names, groups = result.labels(level), result.labels(over)
 
     def interval(name: str) -> tuple[float, float]:
-        inside = errors[names == name]
-        return bootstrap_interval(
-            lambda rows: float(inside[rows].mean()), groups[names == name], resamples=_RESAMPLES
-        )
+        inside, units = errors[names == name], groups[names == name]
+        return bootstrap_interval(lambda rows: float(inside[rows].mean()), units, resamples=_RESAMPLES)
 
     return interval
 

@@ -5,6 +5,7 @@ import importlib.util
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from trainlaw.app.models.front import front_csv, front_table
 from trainlaw.app.report.errors import reported_errors
@@ -23,7 +24,7 @@ _HUE = re.compile(r'style="--hue:(\d+)"')
 def write_figures(outcome: StudyOutcome, folder: Path) -> str:
     """Write figures and tables of a finished study into `folder`; return what was written, in one line."""
     folder.mkdir(parents=True, exist_ok=True)
-    errors = reported_errors(outcome, carried_errors(outcome.formula))
+    errors = reported_errors(outcome, carried_errors(outcome.formula)) or {}
     drawings, tables = _drawings(outcome, errors), _tables(outcome, errors)
     style = paper_style()
     converter = importlib.util.find_spec("cairosvg") and importlib.import_module("cairosvg")
@@ -47,24 +48,20 @@ def paper_style() -> str:
     return re.sub(r"var\((--[\w-]+)\)", lambda found: values.get(found[1], "0"), rules)
 
 
-def _drawings(outcome: StudyOutcome, errors: Mapping[str, object] | None) -> dict[str, str]:
+def _drawings(outcome: StudyOutcome, errors: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     if outcome.few is not None:
         found["front"] = front_plot(outcome.few.rows)
         found |= {"support": support_plot(outcome.few.support)} if outcome.few.support else {}
-    if errors is not None:
-        named = {"predicted": "scatter", "gpu-errors": "gpu_dots", "architecture-errors": "cnn_dots"}
-        found |= {name: str(errors[key]) for name, key in named.items()}
-    return found
+    named = {"predicted": "scatter", "gpu-errors": "gpu_dots", "architecture-errors": "cnn_dots"}
+    return found | {name: errors[key] for name, key in named.items() if key in errors}
 
 
-def _tables(outcome: StudyOutcome, errors: Mapping[str, object] | None) -> Mapping[str, tuple[Table, Table]]:
+def _tables(outcome: StudyOutcome, errors: Mapping[str, Any]) -> Mapping[str, tuple[Table, Table]]:
     """Tables by name: with all digits for CSV, and as readers see them for LaTeX."""
     found: dict[str, tuple[Table, Table]] = {}
     if outcome.few is not None:
         found["front"] = front_csv(outcome.few.rows), front_table(outcome.few.rows)
         found["support"] = (support_table(outcome.few.support),) * 2
-    for name, key in (("gpu-errors", "by_gpu"), ("architecture-errors", "by_cnn")):
-        table = None if errors is None else errors[key]
-        found |= {name: (table, table)} if isinstance(table, Table) else {}
-    return found
+    named = {"gpu-errors": "by_gpu", "architecture-errors": "by_cnn"}
+    return found | {name: (errors[key],) * 2 for name, key in named.items() if key in errors}

@@ -22,30 +22,23 @@ def front_plot(rows: Sequence[FrontRow], link: str = "") -> str:
 
     link : begins the target of the link on each formula, its number of constants ends it; "" for none.
     """
-    controls = {name: _known(rows, name) for name in SIZED_CONTROLS}
-    tops = [value for points in controls.values() for _, value in points] + [_high(row) for row in rows]
+    controls = {
+        name: [(row.constants, y) for row in rows if math.isfinite(y := row.control_percent(name))]
+        for name in SIZED_CONTROLS
+    }
+    tops = [value for points in controls.values() for _, value in points]
+    tops += [max(row.held_out_percent, row.interval[1]) for row in rows]
     across = svg.LinearAxis(0, 1.05 * max(row.constants for row in rows), _LEFT, _RIGHT)
     up = svg.LinearAxis(0, 1.05 * max(tops), _BOTTOM, _TOP)
     parts = _grid(across, up)
-    for place, points in enumerate(points for points in controls.values() if points):
-        kind = f"control r{place + 1}"
-        parts.append(svg.path([(across(x), up(y)) for x, y in points], kind))
+    for place, points in enumerate(filter(None, controls.values()), start=1):
+        parts.append(svg.path([(across(x), up(y)) for x, y in points], f"control r{place}"))
     evolved = [row for row in rows if row.method != LAW]
     parts.append(svg.path([(across(row.constants), up(row.held_out_percent)) for row in evolved], "evolved"))
     parts += [_point(row, across, up, link) for row in rows]
     parts += _legend([name for name, points in controls.items() if points])
     parts.append(svg.text((_LEFT + _RIGHT) / 2, _BOTTOM + 28, "constants of the formula", "middle"))
     return svg.drawing(_BOTTOM + 36, parts, "Held-out error by number of constants, axes from zero")
-
-
-def _known(rows: Sequence[FrontRow], control: str) -> list[tuple[int, float]]:
-    points = [(row.constants, row.control_percent(control)) for row in rows]
-    return [(x, y) for x, y in points if math.isfinite(y)]
-
-
-def _high(row: FrontRow) -> float:
-    high = row.interval[1]
-    return high if math.isfinite(high) else row.held_out_percent
 
 
 def _grid(across: svg.LinearAxis, up: svg.LinearAxis) -> list[str]:
@@ -97,8 +90,7 @@ def support_plot(support: Sequence[Support]) -> str:
         parts.append(svg.text(across(tick), bottom + 12, f"{tick} %", "middle", "tick"))
     for place, share in enumerate(shown):
         top, name = 6 + _BAR * place, share.name
-        short = name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
-        parts.append(svg.text(_NAMES - 5, top + 8, short, "end", "tick"))
+        parts.append(svg.text(_NAMES - 5, top + 8, svg.shortened(name, _LETTERS), "end", "tick"))
         size = (max(across(100 * share.share) - _NAMES, 0.5), _BAR - 4)
         parts.append(svg.box((_NAMES, top), size, "share", f"{name}: {100 * share.share:.0f} %"))
     return svg.drawing(bottom + 20, parts, "Share of choices on resampled GPU groups with it")

@@ -115,16 +115,11 @@ def error_dots(rows: Sequence[ErrorLine], estimators: Sequence[str], title: str)
         parts.append(_below(axis(tick), bottom + 14, f"{tick:g}"))
     for index, row in enumerate(ordered):
         height = 12 + _ROW_HEIGHT * (index + 0.5)
-        parts.append(svg.text(128, height + 3.5, _short(row.label), "end", "tick"))
+        parts.append(svg.text(128, height + 3.5, svg.shortened(row.label, _LABEL), "end", "tick"))
         parts.append(svg.line(132, height, 388, height, "guide"))
         parts.extend(_error_row(row, estimators, axis, height))
     parts.append(svg.text(262, bottom + 30, "mean absolute error, %", "middle"))
     return svg.drawing(bottom + 38, parts, title)
-
-
-def _short(label: str) -> str:
-    """A label that fits to the left of the axis; the hint of its dot has the whole one."""
-    return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
 
 
 def _error_row(row: ErrorLine, estimators: Sequence[str], axis: svg.LogAxis, height: float) -> list[str]:

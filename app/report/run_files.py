@@ -35,7 +35,6 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
     circumstances : facts of this run that do not decide its result: command, duration, workers.
     """
     save_formula(outcome.formula, folder / "formula.json")
-    _write_front(folder, outcome)
     everything = outcome.few.result if outcome.few else outcome.result
     frames = {"errors": outcome.errors, "predictions": everything.predictions}
     frames |= {f"platforms-{name}": matrix for name, matrix in outcome.matrices.items()}
@@ -43,6 +42,7 @@ def write_run_files(outcome: StudyOutcome, folder: Path, circumstances: Mapping[
         _write_frame(folder / f"{name}.csv", frame)
     definition = _seen_from(folder, outcome.definition)
     (folder / "study.toml").write_text(definition_text(definition), encoding="utf-8")
+    _write_front(folder, outcome)
     if not outcome.missing:
         if takes_runs(outcome.formula):
             (folder / "formula.xlsx").write_bytes(workbook_bytes(outcome.formula))

@@ -103,5 +103,4 @@ def _bias_by(result: StudyResult, level: str) -> dict[str, float]:
     """The geometric mean of predicted over measured time, by label; that of all searches."""
     runs = result.predictions
     logs = np.mean([np.log(runs[name]) for name in result.searches], axis=0) - np.log(runs[MEASURED])
-    means = logs.groupby(runs[level]).mean()
-    return dict(zip(means.index, np.exp(means).tolist(), strict=True))
+    return dict(np.exp(logs.groupby(runs[level]).mean()))

@@ -9,18 +9,13 @@ from io import BytesIO
 from types import MappingProxyType
 
 from trainlaw.app.sheets.book_plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
+from trainlaw.app.text.files import toml_table
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_range, xl_range_abs, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-# Texts stay texts: a name that begins with =, + or http:// must not become a formula or a link.
-_OPTIONS = {
-    "in_memory": True,
-    "strings_to_formulas": False,
-    "strings_to_urls": False,
-    "strings_to_numbers": False,
-}
+_OPTIONS = toml_table(__file__, "xlsx.toml")
 _A4 = 9  # the paper size by its number in the file format
 _TEXTS = "xl/sharedStrings.xml"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date that ZIP can store: equal plans give equal bytes
@@ -53,7 +48,7 @@ class _PlainSheet(Worksheet):  # type: ignore[misc]  # XlsxWriter is not typed
 def xlsx_bytes(plan: BookPlan) -> bytes:
     """Return the bytes of the .xlsx file of a plan; the same plan gives the same bytes."""
     buffer = BytesIO()
-    with Workbook(buffer, _OPTIONS) as book:
+    with Workbook(buffer, _OPTIONS["book"]) as book:
         # A fixed date, so that equal plans give equal files.
         book.set_properties({"title": plan.title, "comments": plan.comment, "created": datetime(2000, 1, 1)})
         book.set_calc_mode("auto")
@@ -91,17 +86,7 @@ def _write_sheet(book: Workbook, sheet: Worksheet, plan: SheetPlan, styles: Mapp
         rule = {"type": "cell", "criteria": "!=", "value": f'"{text}"', "format": styles["warning"]}
         sheet.conditional_format(row, column, row, column, rule)
     for column, (first, last) in plan.bars.items():
-        options = {
-            "type": "data_bar",
-            "bar_solid": True,
-            "bar_color": "#F4B183",
-            # Fixed ends: a bar shows the share itself, not its rank among the others.
-            "min_type": "num",
-            "min_value": 0,
-            "max_type": "num",
-            "max_value": 1,
-        }
-        sheet.conditional_format(first, column, last, column, options)
+        sheet.conditional_format(first, column, last, column, {**_OPTIONS["bar"]})
     if plan.hidden_columns:
         # Intermediate steps; the plus sign in the margin expands them.
         sheet.set_column(*plan.hidden_columns, 12, None, {"level": 1, "hidden": True})

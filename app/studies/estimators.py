@@ -39,23 +39,5 @@ class FormulaFit(ABC):
 
     def predict(self, X: pd.DataFrame) -> np.ndarray:
         """Return seconds, shape (n_rows,); nan for a CNN whose layers are not known."""
-        return predicted_seconds(self.formula_, X, self.cnn_layers)
-
-
-class FormulaSearch(FormulaFit):
-    """An estimator that searches with `settings`."""
-
-    def __init__(self, settings: SearchSettings) -> None:
-        """Keep the settings."""
-        self.settings = settings
-
-    def keep(self, search: FormulaRegressor) -> Self:
-        """Take the result of a search."""
-        self.formula_, self.front_ = search.formula_, search.front_
-        return self
-
-
-def predicted_seconds(formula: Formula, X: pd.DataFrame, cnn_layers: CnnLayers | None = None) -> np.ndarray:
-    """Return seconds by a formula, shape (n_rows,); arguments as for `feature_rows`, X with its features."""
-    names = [spec.name for spec in formula.used_features]
-    return feature_rows(X, names, cnn_layers).predict(formula)
+        names = [spec.name for spec in self.formula_.used_features]
+        return feature_rows(X, names, self.cnn_layers).predict(self.formula_)

@@ -1,6 +1,6 @@
 """All fits of a study: one per estimator and fold, and those on all rows, which give the formulas."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from trainlaw.app.studies.processes import Place
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula
 from trainlaw.validate import EstimatorFactory, StudyProgress, StudyResult, run_study
-from trainlaw.validate.baselines import LASSO, NO_SEARCH, RANDOM_SEARCH
+from trainlaw.validate.baselines import LASSO, NO_SEARCH, PRUNED_LAW, RANDOM_SEARCH
 from trainlaw.validate.baselines.sparse import NonnegativePathBySize
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import OURS, SEED
@@ -144,7 +144,10 @@ def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Jou
     fit_whole = partial(_fit_on_all_rows, estimators, material, place["executor"], journal)
     running = {name: fit_whole(name) for name in (OURS, EVOLVED) if name in estimators}
     run_splits = partial(run_study, rows.X, rows.seconds, rows.labels, journal=journal, **place)
-    result = run_splits(material.splits, {**estimators, **material.baselines}, progress=on_fit)
+    everything = {**estimators, **material.baselines}
+    # Evolution begins with the pruned law, and finds it on the way.
+    fitted = {name: make for name, make in everything.items() if name != PRUNED_LAW}
+    result = _in_order(run_splits(material.splits, fitted, progress=on_fit), list(everything))
     interrupted, best, generations = bool(result.missing_splits), THE_LAW, None
     if EVOLVED in estimators and not interrupted:
         best = best_candidate(result, front_sizes(definition))
@@ -160,6 +163,15 @@ def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Jou
     found = _finished(running, interrupted)
     best = best if best.method in found else THE_LAW
     return Fits(result, generations, found, best, len(found) < len(running))
+
+
+def _in_order(result: StudyResult, names: Sequence[str]) -> StudyResult:
+    """Return the result with its models in the order of the estimators that they are of."""
+
+    def place(model: str) -> int:
+        return max(at for at, name in enumerate(names) if f"{model} ".startswith(f"{name} "))
+
+    return result.chosen({name: name for name in sorted(result.estimators, key=place)})
 
 
 _Whole = Future[dict[str, object]]

@@ -82,8 +82,11 @@ class Found:
         return tuple(sentences)
 
 
-def evolved_formula(fits: Fits, material: Material) -> Found:
-    """Make what the fits found readable; that of an interrupted study only where it is quick."""
+def evolved_formula(fits: Fits, material: Material, place: Place) -> Found:
+    """Make what the fits found readable; that of an interrupted study only where it is quick.
+
+    place : of the calibrations by runs of the held-out GPUs.
+    """
     hurries = fits.cut_short or bool(fits.result.missing_splits)
     main = compared(fits.result, fits.best, material.baselines) if material.kind.space else fits.result
     with ThreadPoolExecutor(1) as thread:
@@ -91,7 +94,7 @@ def evolved_formula(fits: Fits, material: Material) -> Found:
         readable = thread.submit(_all_readable, fits, material, 0 if hurries else CALLS_PER_EXPRESSION)
         has_levels = material.kind.has_levels and len(main.predictions) and not hurries
         X, unit = material.rows.X, material.definition.unit
-        levels = known_levels(main, OURS, X, unit, material.rates) if has_levels else ()
+        levels = known_levels(main, OURS, X, unit, material.rates, **place) if has_levels else ()
         formula, few, law = readable.result()
     return Found(material, formula, main, fits, few, law, levels)
 

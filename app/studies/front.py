@@ -95,8 +95,3 @@ class StudyFront:
     rows: tuple[FrontRow, ...]
     support: tuple[Support, ...]
     result: StudyResult
-
-    @property
-    def evolved(self) -> tuple[FrontRow, ...]:
-        """The rows of evolved formulas."""
-        return tuple(row for row in self.rows if row.method == EVOLVED)

@@ -47,15 +47,21 @@ class FrontFit(FormulaFit):
     """Finds formulas of few constants: one per size, and in `formula_` the one chosen among them.
 
     sizes : their numbers of constants. compares_few : whether a search compares formulas by few of the rows,
-    in two thirds of the time; constants are fitted to all.
+    in two thirds of the time; constants are fitted to all. control : name by which the pruned law, with which
+    evolution begins, is in `controls_`; "" for none.
     """
 
     def __init__(
-        self, space: FrontSpace, settings: FrontSettings, sizes: tuple[int, ...], compares_few: bool = False
+        self,
+        space: FrontSpace,
+        settings: FrontSettings,
+        sizes: tuple[int, ...],
+        compares_few: bool = False,
+        control: str = "",
     ) -> None:
-        """Keep space, settings and sizes."""
+        """Keep the arguments."""
         self.space, self.front_settings, self.sizes = space, settings, sizes
-        self.compares_few = compares_few
+        self.compares_few, self.control = compares_few, control
         self.division_columns = space.fit().division_columns
 
     def fit(
@@ -63,7 +69,6 @@ class FrontFit(FormulaFit):
     ) -> Self:
         """Search; arguments as of `LawFit.fit`."""
         law, settings = self.space.fit(), self.front_settings
-        self.cnn_layers = law.cnn_layers
         rows, skeleton = law.training(X, y, groups, divisions), law.skeleton
         search = FrontSearch(
             self.space.space,
@@ -75,9 +80,17 @@ class FrontFit(FormulaFit):
             progress=end_if_given_up,
         )
         columns = {name: rows.X[name] for name in self.space.space.features}
-        self._search = search.fit(
-            columns, rows.y, rows.groups, rows.weights, rows.few if self.compares_few else None
-        )
+        search.fit(columns, rows.y, rows.groups, rows.weights, rows.few if self.compares_few else None)
+        self._keep(search, law, X, y)
+        if self.control and search.pruned_ is not None:
+            pruned = FrontFit(self.space, search.pruned_.settings, self.sizes, self.compares_few)
+            pruned._keep(search.pruned_, law, X, y)
+            self.controls_ = {self.control: pruned}
+        return self
+
+    def _keep(self, search: FrontSearch, law: LawFit, X: pd.DataFrame, y: np.ndarray) -> None:
+        """Take what a search has found; arguments as of `LawFit.fit`."""
+        self._search, self.cnn_layers = search, law.cnn_layers
         self.front_ = tuple(
             replace(member, formula=law.completed(member.formula, X, y)) for member in search.front_
         )
@@ -86,7 +99,6 @@ class FrontFit(FormulaFit):
             str(size): GivenFormula(formula, self.cnn_layers)
             for size, formula in formulas_by_size(self.front_, self.sizes).items()
         }
-        return self
 
     def support(self) -> list[Support]:
         """Return the shares of inclusion of amounts and factors, the largest first."""
@@ -117,4 +129,8 @@ def front_estimators(
     every = {EVOLVED: settings}
     every |= {f"{EVOLVED_SEED}{seed}": replace(settings, random_seed=seed) for seed in seeds[1:]}
     every |= {name: replace(settings, method=method) for name, method in _METHODS.items()}
-    return {name: partial(FrontFit, space, each, sizes, len(seeds) == 1) for name, each in every.items()}
+    controls = {EVOLVED: PRUNED_LAW}
+    return {
+        name: partial(FrontFit, space, each, sizes, len(seeds) == 1, controls.get(name, ""))
+        for name, each in every.items()
+    }

@@ -9,14 +9,7 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.kinds import STUDY_KINDS
-from trainlaw.app.studies.kinds.kind import (
-    BOTH_FOLDS,
-    CNN_FOLDS,
-    GPU_FOLDS,
-    OWN_LIST,
-    StudyKind,
-    StudyRows,
-)
+from trainlaw.app.studies.kinds.kind import BOTH_FOLDS, CNN_FOLDS, GPU_FOLDS, OWN_LIST, StudyKind, StudyRows
 from trainlaw.datasets import RunTable, built_in_gpus
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError

@@ -3,20 +3,15 @@
 from collections.abc import Iterator
 from functools import cache
 
-from trainlaw.app.studies.skeleton import Skeleton, by_rules, factor_of
+from trainlaw.app.studies.skeleton import RUN_SKELETON, Skeleton, by_rules, factor_of
 from trainlaw.datasets.features.amounts import wide_amounts
-from trainlaw.datasets.features.work import EXPECTED_WEIGHTS, resources, works
+from trainlaw.datasets.features.work import resources, works
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.evolve import Factor
 from trainlaw.evolve.front.genomes import Genome, Power, genome_of
 from trainlaw.evolve.front.search import law_of
 from trainlaw.evolve.front.space import Amount, Space
 from trainlaw.formulas import parse_text
-
-#: What the device does not wait for: it is added behind the maximum of device and host, by its rule.
-_AFTER = f"{EXPECTED_WEIGHTS['transfer']:g} * input_copy_s"
-_FLOOR = "max(host_s, least_time_s)"
-
 
 # What an amount costs that is no part of the law, as a share of the score. From 0 to 0.015 errors on the five
 # folds of GPU groups differ by chance; with it formulas stay close to the law where the rows do not decide.
@@ -45,8 +40,8 @@ def run_space() -> Space:
         tuple({one.feature: one for one in _amounts()}.values()),
         factors,
         allowed,
-        floor=parse_text(_FLOOR),
-        after=parse_text(_AFTER),
+        floor=parse_text(RUN_SKELETON.floor),
+        after=parse_text(RUN_SKELETON.after),
         part_cost=_PART_COST,
     )
 

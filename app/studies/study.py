@@ -58,11 +58,11 @@ def study_table(
     with ExitStack() as stack:
         place = stack.enter_context(task_place(cluster, workers))
         fits = fit_all(material, place, on_fit, kept)
-        if not definition.by:
-            stack.close()
         # Without a journal, what took minutes would be lost.
         with uninterrupted() if journal is None else nullcontext():
-            found = evolved_formula(fits, material)
+            found = evolved_formula(fits, material, place)
+            if not definition.by:
+                stack.close()
             # Workers of an interrupted study may be busy, and what belongs to half a study is not kept.
             return outcome_of(found, *((Place(), None) if found.missing else (place, kept)))
 

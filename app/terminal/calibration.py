@@ -1,11 +1,14 @@
 """A calibrated formula as text: errors before and after, meaning of each factor, doubts about the runs."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from trainlaw.app.models.calibration import CalibratedLaw
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.term_descriptions import resource_of
 from trainlaw.app.text.numbers import show_number, show_percent
 from trainlaw.app.text.tables import Table, finite_json, fitted_lines
-from trainlaw.formulas import FeatureSpec, Formula
+from trainlaw.formulas import Formula
 from trainlaw.validate.conformal import LEVEL
 from trainlaw.validate.formula_intervals import interval_of
 from trainlaw.validate.time_factors import HOST_TIMES
@@ -23,14 +26,18 @@ def calibration_text(law: CalibratedLaw, given: Formula, origin: str) -> str:
     return fitted_lines("\n".join(lines))
 
 
-def calibration_json(law: CalibratedLaw, given: Formula, **further: object) -> str:
-    """Return the account as JSON: errors in percent, factors on times; given : the formula before.
+def calibration_json(
+    law: CalibratedLaw, given: Formula, origin: str, folder: Path, warnings: Sequence[str]
+) -> str:
+    """Return the account as JSON: errors in percent, factors on times; arguments as of `calibration_text`.
 
-    further : entries before these.
+    folder : what was written. warnings : further ones.
     """
     return finite_json(
         {
-            **further,
+            "calibrated": origin,
+            "folder": str(folder),
+            "warnings": [*law.warnings, *warnings],
             **{name: getattr(law, name) for name in ("n_runs", "n_cnns", "gpus", "precisions")},
             **{name: getattr(law, name) for name in ("before_percent", "left_out_percent")},
             "interval_level": LEVEL,
@@ -66,9 +73,11 @@ def _interval(law: CalibratedLaw, given: Formula) -> list[str]:
 def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
     common = law.factors.common
     lines = ["", f"overall factor {show_number(common)} ({_percent(common)})"]
-    specs = {spec.name: spec for spec in given.used_features}
+    specs, features = {spec.name: spec for spec in given.used_features}, handling(given).features
+    limits = {name: resource_of([spec], features) for name, spec in specs.items()}
+    limits |= dict.fromkeys(HOST_TIMES, "the host")
     rows = [
-        [name, show_number(factor), _resource(specs[name], given), specs[name].meaning]
+        [name, show_number(factor), limits[name], specs[name].meaning]
         for name, factor in sorted(law.factors.by_time.items(), key=lambda item: -item[1])
         if abs(factor / (1.0 if name in HOST_TIMES else common) - 1) > _LEAST_CHANGE
     ]
@@ -78,10 +87,6 @@ def _factors(law: CalibratedLaw, given: Formula) -> list[str]:
         return lines
     header = ["time", "factor", "limited by", "meaning"]
     return [*lines, "factors of single times that differ from it:", Table.of(header, rows).text(), ""]
-
-
-def _resource(spec: FeatureSpec, formula: Formula) -> str:
-    return "the host" if spec.name in HOST_TIMES else resource_of([spec], handling(formula).features)
 
 
 def _percent(factor: float) -> str:

@@ -106,13 +106,9 @@ def _value(name: str, value: object, unit: str) -> str:
     if name == "year":
         return f"{value:g}"
     if name in _CACHES:
-        return _cache_size(value)
+        kib = value / 1024
+        return "none" if not kib else f"{kib:,g} KiB" if kib < 1024 else f"{kib / 1024:,g} MiB"
     return known_with_prefix(value, unit) if unit in _PREFIXED else f"{show_number(value, 6)} {unit}".rstrip()
-
-
-def _cache_size(size: float) -> str:
-    kib = size / 1024
-    return "none" if not kib else f"{kib:,g} KiB" if kib < 1024 else f"{kib / 1024:,g} MiB"
 
 
 def known_with_prefix(value: float, unit: str, digits: int = 6) -> str:
@@ -155,15 +151,10 @@ def counts_text(facts: CnnCounts, explain: bool = False) -> str:
     title = f"{facts.cnn} ({facts.cnn_family}), {sizes}, per image and forward pass"
     notes = "".join(f"\nnote: {note}" for note in reader_notes(facts))
     advice = "" if explain else "\n--explain gives the definition of each count"
-    return fitted_lines(f"{title}{notes}\n{Table.of(header, rows).text()}\n{_memory(facts)}{advice}")
-
-
-def _memory(facts: CnnCounts) -> str:
-    needs = [
-        f"{show_with_prefix(training_memory(facts.graph, batch).total, 'B')} at batch {batch}"
-        for batch in _MEMORY_BATCHES
-    ]
-    return f"estimated memory of a training iteration, fp32 with momentum:\n  {', '.join(needs)}"
+    totals = {batch: training_memory(facts.graph, batch).total for batch in _MEMORY_BATCHES}
+    needs = ", ".join(f"{show_with_prefix(total, 'B')} at batch {batch}" for batch, total in totals.items())
+    memory = f"estimated memory of a training iteration, fp32 with momentum:\n  {needs}"
+    return fitted_lines(f"{title}{notes}\n{Table.of(header, rows).text()}\n{memory}{advice}")
 
 
 def layers_text(cnn: Cnn) -> str:

@@ -79,7 +79,8 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
     """Return the comparison for a terminal: what differs in the definitions, the difference, and by group."""
     comparison = compare_runs(first, second, estimators, by)
     names = [
-        f"{run.folder.name}: {_title(name)}" for run, name in zip((first, second), estimators, strict=True)
+        f"{run.folder.name}: {'evolved formula' if name == OURS else title_of(name)}"
+        for run, name in zip((first, second), estimators, strict=True)
     ]
     better = "better" if comparison.difference_percent <= 0 else "worse"
     undecided = "the interval contains zero: undecided"
@@ -155,22 +156,18 @@ def _differences(first: dict[str, object], second: dict[str, object]) -> list[st
 
 def fronts_text(first: Path, second: Path) -> str:
     """Return the fronts of two run folders side by side, a row per number of constants; "" without any."""
-    fronts = [_front_of(folder) for folder in (first, second)]
+    fronts = []
+    for folder in (first, second):
+        figures = {size: list(map(show_percent, row.values())) for size, row in _front_of(folder).items()}
+        fronts.append({size: (error, f"{low} to {high}") for size, (error, low, high) in figures.items()})
     sizes = dict.fromkeys(size for front in fronts for size in front)
     header = ["constants", *(f"{name} {part}" for name in "AB" for part in ("%", "90 % interval"))]
     rows = [
-        [size, *(cell for front in fronts for cell in _front_cells(front.get(size)))]
+        [size, *(cell for front in fronts for cell in front.get(size, ("-", "-")))]
         for size in sorted(sizes, key=lambda size: (isinstance(size, str), size))
     ]
     table = Table.of(header, rows).text(indent="  ")
     return f"\nheld-out error by number of constants:\n{table}" if rows else ""
-
-
-def _front_cells(row: dict[str, float] | None) -> tuple[str, str]:
-    if row is None:
-        return "-", "-"
-    error, low, high = map(show_percent, row.values())
-    return error, f"{low} to {high}"
 
 
 def _front_of(folder: Path) -> dict[int | str, dict[str, float]]:
@@ -192,7 +189,3 @@ def _number(text: str, path: Path) -> float:
         return float(text or "nan")
     except ValueError:
         raise InputError(f"{path}: expected a number, got {text[:40]!r}") from None
-
-
-def _title(name: str) -> str:
-    return "evolved formula" if name == OURS else title_of(name)

@@ -107,9 +107,14 @@ def formula_text(formula: Formula, origin: str, run: RunTable, on_step: OnStep =
     digits = 3 if rounding.rounded_percent is None else None
     on_step("looking for equivalent forms", 0.1)
     parts = [origin, "", equation_text(shown, digits), ""]
-    parts += [f"  {rounding.sentence}", "", forms_text(shown), ""]
+    parts += [f"  {rounding.sentence}", ""]
+    parts += ["equivalent forms, the shortest first (complexity counts names and operators):"]
+    for form in equivalent_forms(shown):
+        parts += [f"  {form.title}, complexity {form.complexity}:", f"    {to_text(form.expression, 3)}"]
     on_step("proofs and errors", 0.9)
-    parts += [shares_text(shown, run), "", words_text(shown), "", elasticities_text(shown, run), ""]
+    words = [f"  {term.name}: {term.sentence}" for term in described_terms(shown)]
+    parts += ["", shares_text(shown, run), "", "what each term means:", *words, ""]
+    parts += [elasticities_text(shown, run), ""]
     parts += [*trends_text(shown), *inclusion_text(shown), symbols_text(shown)]
     if error_lines(formula, BY_CNN):
         parts += ["", errors_text(formula)]
@@ -157,20 +162,6 @@ def shares_text(formula: Formula, run: RunTable, most: int | None = None) -> str
     title = f"for {setup}: {show_seconds(total)}"
     more = f"\n  {len(lines) - most} smaller terms" if most and len(lines) > most else ""
     return f"{title}\n{Table.of(['share', 'time', 'meaning', 'term'], lines[:most]).text(indent='  ')}{more}"
-
-
-def forms_text(formula: Formula) -> str:
-    """Return equivalent ways to write the formula down, the shortest first."""
-    lines = ["equivalent forms, the shortest first (complexity counts names and operators):"]
-    for form in equivalent_forms(formula):
-        lines += [f"  {form.title}, complexity {form.complexity}:", f"    {to_text(form.expression, 3)}"]
-    return "\n".join(lines)
-
-
-def words_text(formula: Formula) -> str:
-    """Return an explanation of each term."""
-    lines = [f"  {term.name}: {term.sentence}" for term in described_terms(formula)]
-    return "\n".join(["what each term means:", *lines])
 
 
 def elasticities_text(formula: Formula, run: RunTable) -> str:

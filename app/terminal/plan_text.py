@@ -27,7 +27,8 @@ def plans_text(formula_said: str, plans: TrainingPlans, most: int, every_warning
     formula_said : the first line. most : plans on measured GPUs that are shown. every_warning : of the first
     plan, not the gravest alone.
     """
-    sizes = plans.best_by_size()
+    # The best batch and precision of each GPU and number of GPUs.
+    sizes = plans.frame.drop_duplicates(["gpu", "n_gpus", "network", "price_of"])
     measured, others = sizes[sizes["is_measured"]], sizes[~sizes["is_measured"]]
     lines = [formula_said, *_title(plans), _setup(plans)]
     if len(measured):

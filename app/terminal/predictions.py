@@ -51,7 +51,7 @@ def predictions_text(
     shown, None for all. every_warning : not the gravest alone.
     """
     if len(predictions) == 1:
-        return fitted_lines(f"{formula_said}\n{_one(predictions[0], every_warning)}")
+        return fitted_lines("\n".join([formula_said, *_one(predictions[0], every_warning)]))
     shown = predictions[:most]
     lines = [formula_said, *_many(shown, training), *warning_lines(_counted(shown), every_warning, " ")]
     setups = list(dict.fromkeys(row.notes[0] for row in shown if row.notes))
@@ -105,22 +105,19 @@ def warning_lines(texts: Sequence[str], every: bool = False, after: str = ": ") 
     return [*shown, *([further] if others else [])]
 
 
-def _one(prediction: Prediction, every_warning: bool) -> str:
+def _one(prediction: Prediction, every_warning: bool) -> list[str]:
     machine = prediction.gpu if prediction.n_gpus == 1 else f"{prediction.n_gpus} x {prediction.gpu}"
-    lines = [
+    return [
         f"{prediction.cnn}, batch {prediction.batch_per_gpu}, on {machine}",
         *(f"  {title:<16}{text}" for title, text in prediction.figures),
         *(f"  {note}" for note in prediction.notes),
         *(f"  {line}" for line in warning_lines(prediction.warnings, every_warning)),
-        *explanation_lines(prediction.explanation or {}),
+        *(explanation_lines(prediction.explanation) if prediction.explanation else []),
     ]
-    return "\n".join(lines)
 
 
 def explanation_lines(explanation: Mapping[str, Any]) -> list[str]:
     """Return an explanation as lines: resources with their terms, and what binds."""
-    if not explanation:
-        return []
     rows = []
     for group in explanation["resources"]:
         rows.append([show_seconds(group["time_s"]), f"{100 * group['share']:.1f} %", group["resource"]])

@@ -58,11 +58,12 @@ def shown_fits(hint: str = "") -> Iterator["OnFit | None"]:
         return
     with _line() as show:
         show(f"{_ESTIMATING}{hint}")
-        yield lambda progress: show(f"{_fit_text(progress)}: {_left_text(progress)}{hint}")
 
+        def on_fit(progress: StudyProgress) -> None:
+            fit = f"{progress.split}, {title_of(progress.estimator)}"
+            show(f"{fit}, {progress.done} of {progress.total} fits: {_left_text(progress)}{hint}")
 
-def _fit_text(progress: StudyProgress) -> str:
-    return f"{progress.split}, {title_of(progress.estimator)}, {progress.done} of {progress.total} fits"
+        yield on_fit
 
 
 def _left_text(progress: StudyProgress) -> str:

@@ -24,7 +24,8 @@ def curve_title(gpu: Gpu, points: Sequence[ScalingPoint], algorithm: str, setup:
     """Return the configuration of a curve as text, but for the CNN."""
     per_node = max(point.n_gpus // point.n_nodes for point in points)
     said = f"batch {points[0].batch} per GPU, {gpu.gpu}, {per_node} per node"
-    return f"{said}, {ways_text(points[-1], algorithm)}, {setup_text(setup, gpu)}"
+    ways = " and ".join(way for way in (points[-1].link, points[-1].network) if way != "none")
+    return f"{said}, {algorithm} over {ways or 'one GPU'}, {setup_text(setup, gpu)}"
 
 
 def scaling_text(
@@ -102,19 +103,14 @@ def scaling_svg(title: str, points: Sequence[ScalingPoint]) -> str:
         parts.append(svg.text(across(count), 272, str(count), "middle", "tick"))
     parts.append(svg.path([(across(1), up(1)), (across(most), up(most))], "perfect"))
     parts.append(svg.path([(across(point.n_gpus), up(point.speed_up)) for point in points], "ours"))
-    parts += [_dot(point, across, up) for point in points]
+    for point in points:
+        hint = f"{point.n_gpus} GPUs on {point.n_nodes} nodes: {show_seconds(point.time_s)}, "
+        hint += f"{point.speed_up:.2f}x, efficiency {_percent(point.efficiency)}"
+        parts.append(svg.circle(across(point.n_gpus), up(point.speed_up), 1.8, "dot", hint))
     for place, kind, name in ((52.0, "ours", "speed-up"), (120.0, "perfect", "perfect scaling")):
         parts += [svg.line(place, 38, place + 14, 38, kind), svg.text(place + 18, 41, name, "start", "tick")]
     parts += [*_bars(points, across), svg.text(218, 286, "GPUs", "middle")]
     return svg.standalone(svg.drawing(292, parts, f"Scaling: {title}"), TABLES["styles"]["scaling"])
-
-
-def _dot(point: ScalingPoint, across: svg.LogAxis, up: svg.LogAxis) -> str:
-    hint = (
-        f"{point.n_gpus} GPUs on {point.n_nodes} nodes: {show_seconds(point.time_s)}, {point.speed_up:.2f}x, "
-        f"efficiency {_percent(point.efficiency)}"
-    )
-    return svg.circle(across(point.n_gpus), up(point.speed_up), 1.8, "dot", hint)
 
 
 def _bars(points: Sequence[ScalingPoint], across: svg.LogAxis) -> list[str]:
@@ -136,9 +132,3 @@ def _bars(points: Sequence[ScalingPoint], across: svg.LogAxis) -> list[str]:
             parts.append(svg.box((left, height(floor + share)), size, name, hint))
             floor += share
     return parts
-
-
-def ways_text(point: ScalingPoint, algorithm: str) -> str:
-    """Return the collective algorithm and the links that it uses."""
-    ways = " and ".join(way for way in (point.link, point.network) if way != "none")
-    return f"{algorithm} over {ways or 'one GPU'}"

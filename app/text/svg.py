@@ -78,6 +78,11 @@ def text(x: float, y: float, content: str, anchor: str = "start", kind: str = "l
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(content)}</text>'
 
 
+def shortened(label: str, most: int) -> str:
+    """Return a label of at most `most` characters; the hint of what it names has the whole one."""
+    return label if len(label) <= most else f"{label[: most - 1]}…"
+
+
 def heading(content: str) -> list[str]:
     """Return a title above a plot that begins 28 units below the top: one line, or several small ones."""
     if len(content) <= _LINE:

@@ -1,12 +1,12 @@
 """The sheet Errors: factors of intervals, and held-out errors of the formula and of baselines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from trainlaw.app.answers.error_rows import has_architecture_errors
 from trainlaw.app.models.stated_error import evolution_sentence
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.tables import Table
-from trainlaw.app.workbook.model import Model, is_listed, new_sheet, option
+from trainlaw.app.workbook.model import Model, is_listed, new_sheet, option, write_named
 from trainlaw.formulas import Formula
 from trainlaw.validate.baselines import title_of
 from trainlaw.validate.conformal import LEVEL
@@ -31,8 +31,7 @@ from trainlaw.validate.run_classes import (
     UNKNOWN_STACK,
 )
 
-_GENERATION = "generation"
-_LEVELS: Mapping[str, str] = {_GENERATION: _GENERATION, "architecture": BY_CNN}
+_LEVELS: Mapping[str, str] = {"generation": "generation", "architecture": BY_CNN}
 
 
 def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
@@ -59,22 +58,12 @@ def write_errors(book: BookPlan, formula: Formula, model: Model) -> None:
     for kind, level in _LEVELS.items():
         errors = [[name, error] for name, (error, _) in errors_by_name(model.formula, level).items()]
         if errors:
-            row = _defined(
-                sheet, row, [kind, f"error of {OURS}, %"], [f"held_out_{kind}", f"error_of_{kind}"], errors
-            )
-    for kind in (_GENERATION, "vendor"):
+            table = Table.of([kind, f"error of {OURS}, %"], errors, "percent")
+            row = write_named(sheet, row, table, [f"held_out_{kind}", f"error_of_{kind}"])
+    for kind in ("generation", "vendor"):
         if seen := model.formula.provenance.get(f"{kind}s"):
-            row = _defined(sheet, row, [f"{kind} of training runs"], [kind], [[name] for name in seen])
-
-
-def _defined(
-    sheet: SheetWriter, row: int, heads: Sequence[str], names: Sequence[str], rows: Sequence[Sequence[object]]
-) -> int:
-    """Write a table whose columns have names that cells look up; return the row of the next table."""
-    end = sheet.table(row, Table.of(heads, rows, "percent"))
-    for column, name in enumerate(names):
-        sheet.define_range(f"tl_options_{name}", column, row + 1, end - 1)
-    return end + 1
+            table = Table.of([f"{kind} of training runs"], [[name] for name in seen], "percent")
+            row = write_named(sheet, row, table, [kind])
 
 
 def held_out_error(formula: Formula, kind: str, name: str) -> str:

@@ -26,6 +26,7 @@ from trainlaw.app.models.terms import (
 )
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
 from trainlaw.app.text.files import toml_table
+from trainlaw.app.text.tables import Table
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
@@ -275,6 +276,14 @@ def new_sheet(book: BookPlan, name: str, *, widths: Sequence[float] = (), **word
     return sheet
 
 
+def write_named(sheet: SheetWriter, row: int, table: Table, names: Iterable[str] = ()) -> int:
+    """Write a table whose columns have names for look-ups, by default its titles; return the next row."""
+    end = sheet.table(row, table)
+    for column, name in enumerate(names or table.header):
+        sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
+    return end + 1
+
+
 def is_listed(value: str, names: str) -> str:
     """Return the cell formula of whether a value is in a named list of the workbook.
 
@@ -304,7 +313,12 @@ class _Places(dict[str, str]):
         if place.startswith("@") or place in ("row", "above"):
             return f"{{{place}}}"  # of a template, which has a cell in each row
         kind, name = place.split(" ")
-        return figure_cell(name) if kind == "figure" else fact(kind, f'"{name}"')
+        if kind == "figure":
+            return figure_cell(name)
+        if kind == "server":
+            rented, usual = of_instance(name.removeprefix("server_"), '""'), fact("gpu", f'"{name}"')
+            return f'IF({rented}="",{usual},{rented})'
+        return fact(kind, f'"{name}"')
 
 
 def filled(text: str, places: Mapping[str, str] = MappingProxyType({})) -> str:

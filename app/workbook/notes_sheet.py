@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from trainlaw.app.answers.facts import Fact, precision_facts
@@ -19,9 +20,9 @@ from trainlaw.app.workbook.model import (
     TABLES,
     USUAL_FABRIC,
     Model,
-    cell_name,
     new_sheet,
     steps_of,
+    write_named,
 )
 from trainlaw.app.workbook.spellings import instance_rows
 from trainlaw.datasets import link_table
@@ -51,10 +52,7 @@ def write_notes(book: BookPlan, model: Model) -> None:
     sheet.text(row, 0, "Tables behind the choices of sheet Prediction", "section")
     row += 1
     for columns, rows in _choice_tables(model):
-        end = sheet.table(row, Table.of(columns, rows, "number"))
-        for column, name in enumerate(columns):
-            sheet.define_range(cell_name(f"options_{name}"), column, row + 1, end - 1)
-        row = end + 1
+        row = write_named(sheet, row, Table.of(columns, rows, "number"))
     if not model.is_forward:
         _write_links(sheet, row)
 
@@ -138,10 +136,7 @@ def _write_links(sheet: SheetWriter, row: int) -> None:
         ("link", "node", "Links within a node", OWN_LINK, "link"),
         ("network", "network", "Fabrics between nodes", USUAL_FABRIC, "fabric"),
     ):
-        rows = {
-            str(link.name): {name: link[name] for name in facts}
-            for _, link in table[table["scope"] == scope].iterrows()
-        }
+        rows: dict[Any, Any] = table.loc[table["scope"] == scope, facts].to_dict("index")
         usual_row = {**empty, "remark": f"column {column} of sheet GPUs"}
         sheet.text(row, 0, title, "section")
         row = 1 + write_look_up_table(sheet, kind, {usual: usual_row, **rows}, head=row + 2)

@@ -17,6 +17,7 @@ from trainlaw.app.workbook.model import (
     PREFIX,
     TABLES,
     Model,
+    filled,
     kind_of,
     option,
 )
@@ -24,9 +25,6 @@ from trainlaw.validate.time_factors import interval_share
 
 NAME = "My runs"
 ROOM = 20  # runs that fit onto the sheet
-# As many runs with a ratio of 1 weigh as much as the formula itself: the prior of `trainlaw calibrate`.
-_RUNS_OF_PRIOR = 0.7
-_LEAST_FOR_QUANTILE = 4  # of fewer runs, the largest deviation stands for the quantile
 _SUMMARY, _TOP = 2, 8  # first row of the summary and of the runs, counted from 0
 _ENTERED = ("gpu", "cnn", "batch_per_gpu", "measured_ms", "precision")
 _SHOWN = ("predicted_ms", "ratio", "log", "deviation")
@@ -69,16 +67,9 @@ def _add_facts(table: CellTable, model: Model) -> None:
 
 def _write_summary(sheet: SheetWriter, logs: str, deviations: str) -> None:
     """Write number, factor and spread of the runs on the chosen GPU, and how much of an interval is left."""
-    spread = f"IF(tl_own_count<{_LEAST_FOR_QUANTILE},MAX({deviations}),PERCENTILE({deviations},0.9))"
-    lines = (
-        ("runs on the GPU of sheet Prediction", f"COUNT({logs})", 0.0, "count"),
-        ("factor on its time", f"EXP(SUM({logs})/(tl_own_count+{_RUNS_OF_PRIOR}))", 1.0, "factor"),
-        ("spread of these runs, as logarithm", f"IF(tl_own_count=0,0,{spread})", 0.0, "spread"),
-        ("share of the interval that is left, as logarithm", _share_of_interval(), 1.0, "share"),
-    )
-    for row, (title, text, value, name) in enumerate(lines, start=_SUMMARY):
-        style = "result_factor" if row > _SUMMARY else "result_count"
-        sheet.line(row, title, value, style, formula=text, name=f"tl_own_{name}")
+    places = {"logs": logs, "deviations": deviations, "share": _share_of_interval()}
+    for row, (name, (title, style, value, text)) in enumerate(TABLES["own_summary"].items(), start=_SUMMARY):
+        sheet.line(row, title, value, style, formula=filled(text, places), name=f"tl_own_{name}")
 
 
 def _share_of_interval() -> str:

@@ -248,19 +248,11 @@ def _places(model: Model) -> dict[str, str]:
         **{f"{kind}_row": row_named(kind, f"tl_{kind}_choice") for kind in ("cnn", "gpu")},
         "default": model.default_precision,
         "precision": f'"{model.first_precision}"' if model.is_forward else precision,
-        **{name: _of_server(name, name) for name in ("link", "fabric")},
-        "server_gpus": _of_server("server_gpus", "gpus"),
         "layout": layout if model.needs("choices", "stack_choice") else f'"{LAYOUTS[0]}"',
         "stack": implied_stack(model),
         "factor": interval_factor(model.formula, chosen_class_factor(model), "tl_is_processor=1", of_host),
         "on_layers": ON_LAYERS,
     }
-
-
-def _of_server(name: str, of_instance_row: str) -> str:
-    """Return the cell formula of a column of the instance where it has one, else of usual servers."""
-    rented = of_instance(of_instance_row, '""')
-    return f'IF({rented}="",{chosen_gpu_fact(name)},{rented})'
 
 
 def _fits_cell(sold: str) -> str:

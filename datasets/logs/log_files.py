@@ -15,14 +15,8 @@ from trainlaw.formulas.files.text_files import opened_file
 
 #: What marks a log -> what reads it; the first mark that is found holds.
 _LOGS: tuple[tuple[re.Pattern[str], Callable[[str], TrainingLog]], ...] = (
-    (re.compile(r"^Epoch: \[\d+\]\s+\[\s*\d+/\d+\]\s+eta: ", re.MULTILINE), programs.TORCHVISION.read),
-    (re.compile(r"^.{0,60}?Train: \d+ \[\s*\d+/\d+ \(\s*\d+%\)\]", re.MULTILINE), programs.TIMM.read),
-    (re.compile(r"^Epoch: \[\d+\]\[\s*\d+/\d+\]\s+Time\s+\d", re.MULTILINE), programs.IMAGENET.read),
-    (programs.MMENGINE.step, programs.MMENGINE.read),
-    (programs.PADDLE.step, programs.PADDLE.read),
+    *((re.compile(own.step, re.MULTILINE), own.read) for own in programs.STEP_LOGS),
     (programs.TENSORBOARD, programs.read_tensorboard),
-    (programs.HOROVOD.step, programs.HOROVOD.read),
-    (programs.TF_CNN_BENCHMARKS.step, programs.TF_CNN_BENCHMARKS.read),
     (programs.MLLOG, programs.read_mllog),
     (programs.DLLOGGER, programs.read_dllogger),
     (programs.TRAINER_STATE, programs.read_trainer_state),

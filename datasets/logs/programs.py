@@ -2,7 +2,9 @@
 
 import csv
 import re
+import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,16 +26,11 @@ _PYTORCH = {"framework": "PyTorch"}
 
 
 class StepLog(NamedTuple):
-    """A program that prints a line every few steps.
-
-    step : of such a line, with the group step, and those of epoch, time in s, wait and rate (images per s)
-    that it prints. facts : patterns by heading, whose group is a cell. words : cells by what a pattern finds,
-    where they differ. images : heading of the images that a rate counts, where the time is their quotient.
-    """
+    """A program that prints a line every few steps: a row of `step_logs.toml`, which describes its fields."""
 
     program: str
-    step: re.Pattern[str]
-    facts: Mapping[str, re.Pattern[str]]
+    step: str
+    facts: Mapping[str, str] = {}
     words: Mapping[str, str] = {}
     note: str = ""
     images: str = ""
@@ -41,9 +38,13 @@ class StepLog(NamedTuple):
 
     def read(self, text: str) -> TrainingLog:
         """Return the training in a log."""
-        found = {name: one_of(name, filter(None, own.findall(text))) for name, own in self.facts.items()}
+        step = re.compile(self.step)
+        found = {
+            name: one_of(name, filter(None, re.findall(pattern, text, re.MULTILINE)))
+            for name, pattern in self.facts.items()
+        }
         facts = {name: self.words.get(own, own) for name, own in found.items()}
-        lines = [match.groupdict() for line in text.splitlines() if (match := self.step.search(line))]
+        lines = [match.groupdict() for line in text.splitlines() if (match := step.search(line))]
         if lines and self.images and not facts[self.images]:
             raise no_times(self.program, f"it states no {self.images}")
         usual = {"epoch": "0", "wait": "nan"}
@@ -63,91 +64,9 @@ class StepLog(NamedTuple):
         return log_of_steps(self.program, stated | {"framework": self.framework}, taken, *notes)
 
 
-TORCHVISION = StepLog(
-    "torchvision's reference training",
-    re.compile(
-        r"^Epoch: \[(?P<epoch>\d+)\]\s+\[\s*(?P<step>\d+)/\d+\]\s+eta: .{0,900}?\btime: (?P<time>\d+\.\d+)"
-        r".{0,99}?\bdata: (?P<wait>\d+\.\d+)"
-    ),
-    {
-        name: re.compile(rf"^Namespace\(.*?\b{pattern}", re.MULTILINE)
-        for name, pattern in {
-            "cnn": r"model='([^']{1,80})'",
-            "batch_per_gpu": r"batch_size=(\d{1,6})\b",
-            "n_gpus": r"world_size=(\d{1,4})\b",
-            "amp": r"amp=(True|False)",
-            "input_size_px": r"train_crop_size=(\d{1,5})\b",
-        }.items()
-    },
-)
-TIMM = StepLog(
-    "timm's train.py",
-    re.compile(
-        r"Train: (?P<epoch>\d+) \[\s*(?P<step>\d+)/\d+ .{0,300}?\bTime: (?P<time>\d+\.\d+)s,\s*"
-        r"(?P<rate>\d+\.\d+)/s.{0,200}?\bData: (?P<wait>\d+\.\d+)"
-    ),
-    {
-        "cnn": re.compile(r"\bModel (\S{1,80}) created"),
-        "n_gpus": re.compile(
-            r"Training (?:in distributed mode.{0,80}?[Tt]otal|with a single process on) (\d{1,4})\b"
-        ),
-        "amp": re.compile(r"Training in (mixed precision|float32)"),
-        "input_size_px": re.compile(r"input_size: \(3, (\d{1,4}), \1\)"),
-    },
-    {"mixed precision": "yes", "float32": "no"},
-)
-IMAGENET = StepLog(
-    "PyTorch's imagenet/main.py",
-    re.compile(
-        r"^Epoch: \[(?P<epoch>\d+)\]\[\s*(?P<step>\d+)/\d+\]\s+Time\s+(?P<time>\d+\.\d+) \(\s*\d+\.\d+\)\s+"
-        r"Data\s+(?P<wait>\d+\.\d+)"
-    ),
-    {"cnn": re.compile(r"^=> (?:creating model|using pre-trained model) '([^'\n]{1,80})'", re.MULTILINE)},
-    note="without --gpu, the program splits its batch among all GPUs: state the batch of each",
-)
+_TABLE = tomllib.loads(files(__package__ or "").joinpath("step_logs.toml").read_text("utf-8"))
+STEP_LOGS = tuple(StepLog(**row) for row in _TABLE.values())
 
-MMENGINE = StepLog(
-    "MMEngine or MMCV",
-    re.compile(
-        r"Epoch ?(?:\(train\))?\s+\[(?P<epoch>\d+)\]\[\s*(?P<step>\d+)/\d+\].{0,300}?"
-        r"\btime: (?P<time>\d+\.\d+).{0,99}?\bdata_time: (?P<wait>\d+\.\d+)"
-    ),
-    {"n_gpus": re.compile(r"\bGPU number: (\d{1,4})\b")},
-    note="batch and CNN are in the configuration of the training",
-)
-PADDLE = StepLog(
-    "PaddleClas",
-    re.compile(
-        r"\[Train\]\[Epoch (?P<epoch>\d+)/\d+\]\[Iter: (?P<step>\d+)/\d+\].{0,300}?"
-        r"\bbatch_cost: (?P<time>\d+\.\d+)s, reader_cost: (?P<wait>\d+\.\d+)"
-    ),
-    {},
-    framework="PaddlePaddle",
-)
-HOROVOD = StepLog(
-    "Horovod's synthetic benchmark",
-    re.compile(r"^Iter #(?P<step>\d+): (?P<rate>\d+\.\d+) img/sec per ", re.MULTILINE),
-    {
-        "cnn": re.compile(r"^Model: (\S{1,80})", re.MULTILINE),
-        "batch_per_gpu": re.compile(r"^Batch size: (\d{1,6})", re.MULTILINE),
-        "n_gpus": re.compile(r"^Number of \w+: (\d{1,5})", re.MULTILINE),
-    },
-    images="batch_per_gpu",
-    framework="",
-)
-TF_CNN_BENCHMARKS = StepLog(
-    "tf_cnn_benchmarks",
-    re.compile(r"^(?P<step>\d+)\s+images/sec: (?P<rate>\d+\.\d+) \+/-", re.MULTILINE),
-    {
-        "cnn": re.compile(r"^Model:\s+(\S{1,80})", re.MULTILINE),
-        "global_batch": re.compile(r"^Batch size:\s+(\d{1,6}) global", re.MULTILINE),
-        "n_gpus": re.compile(r"^Devices:\s+\['/(?:device:)?(GPU|gpu):0'\]", re.MULTILINE),
-    },
-    {"GPU": "1", "gpu": "1"},
-    note="each line has the mean of all steps before it",
-    images="global_batch",
-    framework="TensorFlow",
-)
 KERAS = re.compile(r"\A(?=[\s\S]*?\d(?:ms|us|µs|s)/step)[\s\S]*?^Epoch \d+/\d+[ \t]*$", re.MULTILINE)
 _EPOCH = re.compile(r"^Epoch (\d+)/\d+\s*$")
 _BAR = re.compile(r"^(\d+)/\1 .{0,300}? (\d+(?:\.\d+)?)(ms|us|µs|s)/step")

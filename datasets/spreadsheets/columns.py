@@ -22,7 +22,7 @@ from trainlaw.datasets.spreadsheets.headings import (
     read_heading,
 )
 from trainlaw.datasets.spreadsheets.layout import RUNS, SheetTable, is_measured
-from trainlaw.datasets.spreadsheets.names import NUMBERS, ONE_OF_SEVERAL, SAYINGS, SURE
+from trainlaw.datasets.spreadsheets.names import CALLED, NUMBERS, ONE_OF_SEVERAL, SAYINGS, SURE
 from trainlaw.datasets.spreadsheets.units import TimeUnit, quantity
 from trainlaw.datasets.spreadsheets.values import (
     NO,
@@ -54,22 +54,9 @@ _NAME = re.compile(r"[A-Za-z]\s?\d")
 _MARK = re.compile(r"[*\u2020\u2021\u00a7\u00b9\u00b2\u00b3]\s")
 #: Sides of the images of data sets, in px.
 _SIZES = {"cifar": 32.0, "svhn": 32.0, "mnist": 28.0, "tiny": 64.0}
-_CALLED = {"gpu": "GPU", "cnn": "CNN", "input_size_px": "size of images"}
 _SAMPLE = 60  # different texts of a column that are looked at
-#: What a word that is asked about may mean.
-_SAID = {
-    "n_gpus": "several GPUs",
-    "accumulation": "accumulated gradients, or several iterations",
-    "power": "a limit of power",
-    "clock": "another clock",
-    "part": "a part of a GPU",
-    "width": "another width of the network",
-    "parallel": "a way to parallelise",
-    "trained": "a part of the network that is trained",
-    "mode": "no training",
-    "precision": "a precision",
-    "input_size_px": "another size of images",
-}
+# What a word that is asked about may mean.
+_SAID = {kind: " ".join(words) for kind, words in groups("asked_as").items()}
 #: Words that a heading of something else, such as "test accuracy" or "GPU memory", does not mean.
 _OF_IGNORED = frozenset(("power", "clock", "part", "parallel", "trained", "width"))
 
@@ -180,7 +167,7 @@ def _asked_parts(table: SheetTable, given: Mapping[str, str], dialogue: Dialogue
         texts = map(str, table.cells[heading].dropna().unique()[:_SAMPLE] if target in ("gpu", "cnn") else ())
         for text in (own for own in texts if not dialogue.names.is_name(target, own, SURE)):
             if kinds := _more(text, target, have, dialogue):
-                ours, what = ",".join((target, *kinds)), ", ".join(_CALLED.get(kind, kind) for kind in kinds)
+                ours, what = ",".join((target, *kinds)), ", ".join(CALLED[kind] for kind in kinds)
                 question = f"{heading} also says {what} ({shown(text)}): is it read so?"
                 dialogue.ask("columns", question, choices("--column", [heading], f"{ours}="))
                 found, have = {**found, ours: heading}, have.union(kinds)

@@ -48,19 +48,13 @@ from trainlaw.datasets.spreadsheets.headings import (
     without_unit,
 )
 from trainlaw.datasets.spreadsheets.layout import SheetTable, table_of_log, tables_of
-from trainlaw.datasets.spreadsheets.names import Names
+from trainlaw.datasets.spreadsheets.names import CALLED, Names
 from trainlaw.datasets.spreadsheets.units import TimeUnit, parse_unit, unit_choices
 from trainlaw.datasets.spreadsheets.values import DEFAULT_PRECISION, PRECISIONS, SPELLINGS
 from trainlaw.datasets.spreadsheets.words import groups
 from trainlaw.formulas.errors import InputError, check_name, shown
 
-_NEEDED = {
-    "gpu": "the GPU",
-    "cnn": "the CNN",
-    "batch_per_gpu": "the batch size",
-    "precision": "the precision",
-    "n_gpus": "the number of GPUs",
-}
+_NEEDED = ("gpu", "cnn", "batch_per_gpu", "precision", "n_gpus")
 # A throughput, and what it may be with several GPUs.
 _OPEN = ("images/s", "images/s/total", "images/s/gpu")
 _MOST_READINGS = 12
@@ -197,7 +191,7 @@ def _check_needed(rows: SheetRows, dialogue: Dialogue) -> None:
     known |= {"batch_per_gpu"} if (known | asked) & set(BATCHES) else set()
     known |= {OF_FLAG[own] for name in known if (own := name.removeprefix(FLAG)) in OF_FLAG}
     for name in (own for own in _NEEDED if own not in known | asked and f"--{own}" not in asked):
-        text = f"no column is {_NEEDED[name]}; name it by --column {name}=HEADING, or give one for all rows"
+        text = f"no column is {CALLED[name]}; name it by --column {name}=HEADING, or give one for all rows"
         corner = rows.heading({"gpu": "cnn", "cnn": "gpu"}.get(name, name))  # "T4" above a column of CNNs
         options = choices("--set", [corner if dialogue.names.is_name(name, corner) else CHOICE], f"{name}=")
         if name == "precision":

@@ -27,6 +27,8 @@ _WORDS: Mapping[str, frozenset[str]] = {
     **{name: frozenset(SPELLINGS[name]) for name in ("layout", "compilation")},
 }
 NUMBERS = frozenset(_COUNTED)
+#: Our columns in sentences.
+CALLED = {name: " ".join(words) for name, words in groups("called").items()}
 #: What texts may say of a run, such as headings of columns of times.
 SAYINGS = (
     "gpu",

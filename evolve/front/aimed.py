@@ -127,10 +127,7 @@ def _explained(
 ) -> tuple[Floats, NDArray[np.float64] | None]:
     """Return what the constants leave of the residual, (n_rows,), and a basis of what they explain."""
     genome = parent.genome
-    slopes = [
-        sum(values.terms[place] for place in genome.weighted(number)) * values.scale
-        for number in range(1, genome.weights + 1)
-    ]
+    slopes = [sum(values.terms[place] for place in alike) * values.scale for alike in genome.weighted]
     for power in (one for one in genome.powers if one.is_free):
         total = sum(values.terms[place] for place in power.amounts)
         slopes.append(total * problem.spread_numbers[power.factor] * values.scale)
@@ -161,7 +158,7 @@ def _additions(
     for chosen in candidate_sets(parent, problem):
         total = sum(values.terms[place] for place in sorted(chosen)) * values.scale
         for place in problem.usable:
-            if all(space.is_allowed(place, amount) for amount in chosen):
+            if chosen <= space.multiplied[place]:
                 found.append(Addition(0.0, factor=place, amounts=chosen))
                 parts.append((total * problem.spread_numbers[place])[None])
                 bounds.append((space.factors[place].low, space.factors[place].high))

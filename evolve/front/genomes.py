@@ -42,21 +42,26 @@ class Genome(NamedTuple):
     @property
     def weights(self) -> int:
         """Number of free weights."""
-        return max((weight for _, weight in self.terms), default=0)
+        return max([weight for _, weight in self.terms], default=0)
 
     @property
     def constants(self) -> int:
         """Number of fitted constants."""
-        return self.weights + sum(power.is_free for power in self.powers)
+        return self.weights + sum([power.is_free for power in self.powers])
 
     @property
     def amounts(self) -> tuple[int, ...]:
         """Places of the amounts, rising."""
-        return tuple(amount for amount, _ in self.terms)
+        return tuple([amount for amount, _ in self.terms])
 
-    def weighted(self, weight: int) -> list[int]:
-        """Return the amounts that share a weight."""
-        return [amount for amount, number in self.terms if number == weight]
+    @property
+    def weighted(self) -> list[list[int]]:
+        """The amounts that share each free weight."""
+        found: list[list[int]] = [[] for _ in range(self.weights)]
+        for amount, weight in self.terms:
+            if weight != BY_RULE:
+                found[weight - 1].append(amount)
+        return found
 
 
 def genome_of(terms: Mapping[int, int], powers: Iterable[Power], space: Space) -> Genome:
@@ -66,7 +71,8 @@ def genome_of(terms: Mapping[int, int], powers: Iterable[Power], space: Space) -
     """
     joined: dict[tuple[int, bool], list[frozenset[int]]] = {}
     for factor, is_free, amounts in powers:
-        kept = frozenset(place for place in amounts if place in terms and space.is_allowed(factor, place))
+        allowed = space.multiplied[factor]
+        kept = frozenset([place for place in amounts if place in terms and place in allowed])
         if kept and kept not in joined.setdefault((factor, is_free), []):
             joined[factor, is_free].append(kept)
     numbers: dict[int, int] = {BY_RULE: BY_RULE}
@@ -84,7 +90,7 @@ def fixed_exponent(space: Space, factor: int) -> float | None:
 
 def is_covered(genome: Genome, space: Space) -> bool:
     """Return whether each kind of layer is in some amount: work that exists costs time."""
-    covered = frozenset[str]().union(*(space.amounts[place].covers for place in genome.amounts))
+    covered = frozenset[str]().union(*[space.amounts[place].covers for place in genome.amounts])
     return covered == space.kinds
 
 

@@ -117,10 +117,9 @@ def _removals(genome: Genome, problem: FrontProblem) -> Iterator[Genome]:
     for place in terms:
         rest = {other: weight for other, weight in terms.items() if other != place}
         yield genome_of(rest, powers, space)
-    for number in range(1, genome.weights + 1):
-        yield genome_of(terms | dict.fromkeys(genome.weighted(number), BY_RULE), powers, space)
-        for other in range(1, number):
-            yield genome_of(terms | dict.fromkeys(genome.weighted(number), other), powers, space)
+    for number, alike in enumerate(genome.weighted, 1):
+        for other in (BY_RULE, *range(1, number)):
+            yield genome_of(terms | dict.fromkeys(alike, other), powers, space)
     for i, power in enumerate(powers):
         yield genome_of(terms, powers[:i] + powers[i + 1 :], space)
         if power.is_free and fixed_exponent(space, power.factor) is not None:

@@ -12,8 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from trainlaw.evolve.machine.batch import entry
-from trainlaw.evolve.machine.evaluation import compiled
+from trainlaw.evolve.machine.evaluation import compiled, entry
 from trainlaw.evolve.machine.fitting import keep_equations
 
 #: Most terms, powers and constants of a genome.
@@ -85,13 +84,15 @@ class GenomeArrays(NamedTuple):
 class FrontWork(NamedTuple):
     """Scratch of one thread.
 
-    products : (terms, n_cells). slopes : (constants, widest group), term : (terms, same), sides : (2, same),
-    the others (same,).
+    products : of factors, (terms, n_cells), and spread, (terms, widest group). slopes : (constants, widest
+    group), term : (terms, same), sides : (2, same), the others (same,).
     normals, gradients : of each group. normal, gradient : of all. kept : those at the best constants.
-    level : (1,), mean over the groups of the roots of their losses.
+    level : (1,), mean over the groups of the roots of their losses. stale : (1,), whether the equations are
+    of other constants than the best.
     """
 
     products: np.ndarray
+    spread: np.ndarray
     slopes: np.ndarray
     term: np.ndarray
     sides: np.ndarray
@@ -110,6 +111,7 @@ class FrontWork(NamedTuple):
     trial: np.ndarray
     fixed: np.ndarray
     level: np.ndarray
+    stale: np.ndarray
 
 
 def work_for(rows: FrontRows) -> FrontWork:
@@ -117,10 +119,12 @@ def work_for(rows: FrontRows) -> FrontWork:
     width = int(np.diff(rows.first_row).max())
     groups = rows.group_weight.size
     one, square = (MOST_CONSTANTS,), (MOST_CONSTANTS, MOST_CONSTANTS)
-    by_row = [(MOST_CONSTANTS, width), (MOST_TERMS, width), (2, width), *[(width,)] * 4]
+    by_row = [(MOST_TERMS, width), (MOST_CONSTANTS, width), (MOST_TERMS, width), (2, width), *[(width,)] * 4]
     shapes = [(MOST_TERMS, rows.numbers.shape[1]), *by_row, (groups, *square), (groups, *one)]
     shapes += [square, one, square, one, square, one, one]
-    return FrontWork._make([*map(np.empty, shapes), np.empty(one, np.bool_), np.empty(1)])
+    return FrontWork._make(
+        [*map(np.empty, shapes), np.empty(one, np.bool_), np.empty(1), np.empty(1, np.bool_)]
+    )
 
 
 @part
@@ -167,6 +171,8 @@ def _predict(
                     value = programs.exponent[at, j] if free < 0 else theta[free]
                     exponent += value * rows.numbers[programs.factor[at, j], cell]
             work.products[product, cell] = math.exp(exponent)
+        for i in range(n):
+            work.spread[product, i] = work.products[product, rows.cell[begin + i]]
     for i in range(n):
         work.total[i] = rows.base[begin + i]
     for k in range(programs.terms[at]):
@@ -174,7 +180,7 @@ def _predict(
         weight = programs.rule[at, k] if place < 0 else math.exp(theta[place])
         amount, product = programs.amount[at, k], programs.group[at, k]
         for i in range(n):
-            value = weight * rows.amounts[amount, begin + i] * work.products[product, rows.cell[begin + i]]
+            value = weight * rows.amounts[amount, begin + i] * work.spread[product, i]
             work.term[k, i] = value
             if rows.side[amount] == 0:
                 work.total[i] += value
@@ -211,10 +217,13 @@ def _set_slopes(programs: GenomeArrays, at: int, rows: FrontRows, group: int, wo
     for j in range(programs.powers[at]):
         place, factor = programs.free[at, j], programs.factor[at, j]
         if place >= 0:
+            # The products are no longer needed: their room takes the numbers of the rows.
+            for i in range(n):
+                work.spread[0, i] = rows.numbers[factor, rows.cell[begin + i]]
             for k in range(programs.terms[at]):
                 if programs.inside[at, j, programs.group[at, k]]:
                     for i in range(n):
-                        work.slopes[place, i] += work.term[k, i] * rows.numbers[factor, rows.cell[begin + i]]
+                        work.slopes[place, i] += work.term[k, i] * work.spread[0, i]
 
 
 @part
@@ -316,11 +325,12 @@ def _fit(
     theta, constants = programs.theta[at], programs.constants[at]
     best = _total(programs, at, theta, rows, math.inf, work)
     keep_equations(constants, work)
-    damping = FIRST_DAMPING
+    damping, work.stale[0] = FIRST_DAMPING, False
     for step in range(1, steps + 1 if constants else 0):
         now = math.inf
         if _move(programs, at, theta, damping, work):
             now = _total(programs, at, work.trial, rows, best, work)
+        work.stale[0] = not now < best
         if now < best:
             saved = best - now
             best = now
@@ -343,7 +353,8 @@ def _fit(
 def _hold_out(programs: GenomeArrays, at: int, rows: FrontRows, work: FrontWork, cases: np.ndarray) -> None:
     """Fill `cases` (n_groups,) with the mean loss of each group at constants one step away, without it."""
     theta, constants = programs.theta[at], programs.constants[at]
-    _total(programs, at, theta, rows, math.inf, work)
+    if work.stale[0]:
+        _total(programs, at, theta, rows, math.inf, work)
     for group in range(rows.group_weight.size):
         for p in range(constants):
             work.kept_gradient[p] = work.gradient[p] - work.gradients[group, p]

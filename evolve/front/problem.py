@@ -1,14 +1,14 @@
 """The problem of one front: rows in the machine's order, what the rows support, and fits of genomes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from deap import base
 from numpy.typing import NDArray
-from trainlaw.evolve.front.genomes import BY_RULE, Genome, exponents_of, fixed_exponent
+from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, exponents_of, fixed_exponent
 from trainlaw.evolve.front.machine import (
     MOST_CONSTANTS,
     MOST_POWERS,
@@ -72,6 +72,13 @@ class Fitted:
         return HeldOutLoss((self.score,))
 
 
+class WeightOf(NamedTuple):
+    """Of a free weight the logarithm where it starts without a parent, and its low, high, centre and pull."""
+
+    start: float
+    bounds: tuple[float, float, float, float]
+
+
 @dataclass(frozen=True)
 class FrontProblem:
     """FrontRows and space of one front; made by `make_front_problem`.
@@ -96,18 +103,34 @@ class FrontProblem:
         """What exponents multiply, (n_factors, n_rows)."""
         return self.rows.numbers[:, self.rows.cell]
 
+    @cached_property
+    def weight_of(self) -> Callable[[tuple[int, ...]], WeightOf]:
+        """What is known of a free weight before the fit, by the places of its amounts."""
+
+        def found(amounts: tuple[int, ...]) -> WeightOf:
+            places = list(amounts)
+            alone, rule = (float(each[places].mean()) for each in (self.reference, self.rules))
+            bounds = min(alone, rule) + _LOG_LOW, max(alone, rule) + _LOG_HIGH, rule, _WEIGHT_PULL
+            return WeightOf(float(np.mean(self.reference[places] + np.log(_START_SHARE))), bounds)
+
+        return cache(found)
+
     def start(self, genome: Genome, parent: Fitted | None = None) -> Floats:
         """Return the constants (n_constants,) where a fit starts: those of the parent where it has them."""
-        weights, powers = {}, []
+        weights, powers = dict[int, float](), list[tuple[Power, float]]()
         if parent is not None:
             exponents = exponents_of(parent.genome, parent.constants, self.space)
             powers = list(zip(parent.genome.powers, exponents, strict=True))
-            weights = {a: parent.constants[w - 1] for a, w in parent.genome.terms if w != BY_RULE}
+            constants = parent.constants.tolist()
+            weights = {place: constants[w - 1] for place, w in parent.genome.terms if w != BY_RULE}
         found = []
-        for number in range(1, genome.weights + 1):
-            amounts = genome.weighted(number)
+        for amounts in genome.weighted:
             known = [weights[place] for place in amounts if place in weights]
-            found.append(np.mean(known or self.reference[amounts] + np.log(_START_SHARE)))
+            # The mean of one number is that number, and many weights are of one amount.
+            if len(known) == 1:
+                found += known
+            else:
+                found.append(float(np.mean(known)) if known else self.weight_of(tuple(amounts)).start)
         for one in (power for power in genome.powers if power.is_free):
             same = [
                 (len(one.amounts & other.amounts), e) for other, e in powers if other.factor == one.factor
@@ -172,7 +195,7 @@ def _encode_terms(programs: GenomeArrays, i: int, genome: Genome, space: Space) 
     """Set amounts, weights and products of factors of one genome."""
     products: dict[tuple[int, ...], int] = {}
     for k, (amount, weight) in enumerate(genome.terms):
-        inside = tuple(j for j, power in enumerate(genome.powers) if amount in power.amounts)
+        inside = tuple([j for j, power in enumerate(genome.powers) if amount in power.amounts])
         product = products.setdefault(inside, len(products))
         programs.inside[i, inside, product] = True
         programs.amount[i, k], programs.group[i, k], programs.weight[i, k] = amount, product, weight - 1
@@ -182,23 +205,16 @@ def _encode_terms(programs: GenomeArrays, i: int, genome: Genome, space: Space) 
 
 def _encode_constants(programs: GenomeArrays, i: int, genome: Genome, problem: FrontProblem) -> None:
     """Set exponents, bounds and priors of one genome."""
-    for number in range(1, genome.weights + 1):
-        amounts = genome.weighted(number)
-        alone, rule = (float(each[amounts].mean()) for each in (problem.reference, problem.rules))
-        bounds = min(alone, rule) + _LOG_LOW, max(alone, rule) + _LOG_HIGH, rule, _WEIGHT_PULL
-        for array, value in zip(programs[-4:], bounds, strict=True):
-            array[i, number - 1] = value
-    place = genome.weights
+    bounds = [problem.weight_of(tuple(amounts)).bounds for amounts in genome.weighted]
     for j, power in enumerate(genome.powers):
         factor = problem.space.factors[power.factor]
-        programs.factor[i, j], programs.free[i, j] = power.factor, place if power.is_free else -1
+        programs.factor[i, j], programs.free[i, j] = power.factor, len(bounds) if power.is_free else -1
         if power.is_free:
-            bounds = factor.low, factor.high, factor.expected, _EXPONENT_PULL
-            for array, value in zip(programs[-4:], bounds, strict=True):
-                array[i, place] = value
-            place += 1
+            bounds.append((factor.low, factor.high, factor.expected, _EXPONENT_PULL))
         else:
             programs.exponent[i, j] = fixed_exponent(problem.space, power.factor) or 0.0
+    for array, values in zip(programs[-4:], zip(*bounds, strict=True), strict=bool(bounds)):
+        array[i, : len(bounds)] = values
 
 
 def make_front_problem(

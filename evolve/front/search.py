@@ -1,12 +1,11 @@
 """The search of a front as an estimator: the best formula of each number of constants."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from deap import algorithms, base, tools
@@ -17,13 +16,7 @@ from trainlaw.evolve.front.greedy import forward, pruned
 from trainlaw.evolve.front.moves import Moves
 from trainlaw.evolve.front.problem import Columns, Fitted, FrontProblem, make_front_problem
 from trainlaw.evolve.front.space import Amount, Space
-from trainlaw.evolve.front.strategies import (
-    EvolutionarySearch,
-    Strategy,
-    Trial,
-    check_toolbox,
-    strategy_of,
-)
+from trainlaw.evolve.front.strategies import EvolutionarySearch, Strategy, Trial
 from trainlaw.evolve.machine.compiler_cache import compiling_seconds
 from trainlaw.evolve.search.loop import Progress
 from trainlaw.formulas import (
@@ -39,16 +32,11 @@ from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import RUN
 
 #: What finds a front. The last two are controls that change one formula greedily.
-METHODS = ("evolution", "cross-entropy", "random", "stepwise", "pruned")
+METHODS = ("evolution", "random", "stepwise", "pruned")
 # Additions that each step of the first formulas of evolution tries: 5 and all find the same of planted laws.
 _PROMISING = 5
-# Share of the formulas that islands try apart; the rest is tried by all together.
-_APART = 0.8
 # Fits of the last constants.
 _LAST_STEPS, _LAST_GAIN = 60, 1e-7
-# A search that may end early does where, over this share of its formulas, no size has improved by this share
-# of the standard error of the difference over groups.
-_LOOK_BACK, _LEAST_ERRORS = 0.1, 0.25
 
 
 @dataclass(frozen=True)
@@ -58,17 +46,13 @@ class FrontSettings:
     Parameters
     ----------
     evaluations : int
-        Formulas that are fitted, on all islands together.
+        Formulas that are fitted.
     most_constants : int
         Largest number of constants of a formula.
-    islands : int
-        Searches that begin apart and are merged for the last fifth of the formulas.
     random_seed : int
         Seed of all draws.
     method : str
         One of `METHODS`: "evolution", or a control in the same space.
-    ends_early : bool
-        Whether the merged search ends where no size improves beyond the noise between groups.
 
     Raises
     ------
@@ -82,16 +66,14 @@ class FrontSettings:
     # fall on, and errors rise by up to a point (six constants, five folds, three seeds: 19.2 and 20.2 %).
     evaluations: int = 4_000
     most_constants: int = 20
-    islands: int = 1
     random_seed: int = 0
     method: str = "evolution"
-    ends_early: bool = False
 
     def __post_init__(self) -> None:
         """Check the fields."""
         if self.method not in METHODS:
             raise unknown_name("method", self.method, METHODS)
-        for name in ("evaluations", "most_constants", "islands"):
+        for name in ("evaluations", "most_constants"):
             if getattr(self, name) < 1:
                 raise InputError(f"expected {name} of at least 1, got {getattr(self, name)}")
 
@@ -128,6 +110,8 @@ class FrontSearch:
         That of `front_` with the lowest loss.
     archive_ : Archive
         All formulas kept, as genomes.
+    pruned_ : FrontSearch or None
+        The same search by "pruned", with which evolution begins; None without a law, and of another method.
     evaluations_ : int
         Formulas fitted.
     logbook_ : deap.tools.Logbook
@@ -175,7 +159,8 @@ class FrontSearch:
             raise InputError(f"expected a positive target, got {seconds.min():g}")
         if len(np.unique(labels)) < 2:
             raise InputError("expected rows of at least two groups, which are held out in turn, got one")
-        check_toolbox(self.toolbox, self.settings.method)
+        if self.toolbox is not None and self.settings.method != "evolution":
+            raise InputError(f"expected no toolbox with the method {self.settings.method!r}, got one")
         weight = np.ones_like(seconds) if sample_weight is None else np.asarray(sample_weight, np.float64)
         columns = {name: np.asarray(X[name], dtype=np.float64) for name in self.space.features}
         whole = make_front_problem(self.space, columns, seconds, labels, weight)
@@ -184,10 +169,11 @@ class FrontSearch:
             some = {name: values[drawn] for name, values in columns.items()}
             problem = make_front_problem(self.space, some, seconds[drawn], labels[drawn], weight[drawn])
         self._began, self.evaluations_, self.logbook_ = time.monotonic(), 0, tools.Logbook()
-        found = self._found(problem)
-        self.archive_ = self._finished(found.members, whole)
         ranges = {name: (float(values.min()), float(values.max())) for name, values in columns.items()}
-        self._keep(ranges)
+        self.pruned_: FrontSearch | None = None
+        self._keep(self._found(problem), whole, ranges)
+        if self.pruned_ is not None:
+            self.pruned_._keep(self.pruned_.archive_, whole, ranges)
         return self
 
     def of_size(self, constants: int) -> Formula:
@@ -226,34 +212,34 @@ class FrontSearch:
         moves = Moves(problem, np.random.default_rng(settings.random_seed), settings.most_constants)
         if settings.method == "stepwise":
             return forward(problem, moves)
-        if settings.method == "pruned" and self.law is None:
-            raise InputError("expected the law that is to be pruned, got none")
+        strategy = Strategy(problem, moves)
         # A control that begins with what pruning leaves would be none.
-        begins = self.law if settings.method in {"pruned", "evolution"} else None
-        given = [] if begins is None else pruned(begins, problem, moves).members
-        if settings.method == "pruned":
-            return Archive(settings.most_constants, given)
-        if settings.method == "evolution" and self.law is None:
-            given = forward(problem, moves, _PROMISING).members
-        kind: Any = strategy_of(settings.method)
-        if kind is EvolutionarySearch:
-            kind = partial(EvolutionarySearch, toolbox=self.toolbox)
-        islands: list[Archive] = []
+        if settings.method in {"pruned", "evolution"}:
+            begins = self._begins(problem, moves)
+            if settings.method == "pruned":
+                return Archive(settings.most_constants, begins)
+            strategy = EvolutionarySearch(problem, moves, begins, self.toolbox)
         # What was found so far is a valid result.
         with suppress(KeyboardInterrupt):
-            apart = settings.evaluations if settings.islands == 1 else int(_APART * settings.evaluations)
-            for number in range(1, settings.islands + 1):
-                strategy = kind(problem, moves, given)
-                islands.append(strategy.archive)
-                self._run(strategy, apart * number // settings.islands)
-            together = [one for archive in islands for one in archive.members]
-            strategy = kind(problem, moves, together)
-            islands.append(strategy.archive)
-            self._run(strategy, settings.evaluations, ends_early=settings.ends_early)
-        return Archive(settings.most_constants, [one for archive in islands for one in archive.members])
+            self._run(strategy)
+        return strategy.archive
 
-    def _run(self, strategy: Strategy, until: int, *, ends_early: bool = False) -> None:
-        """Advance a strategy by DEAP's loop until that many formulas are fitted in all."""
+    def _begins(self, problem: FrontProblem, moves: Moves) -> list[Fitted]:
+        """Return what evolution begins with: what is left of the law, or else a forward selection."""
+        law, settings = self.law, self.settings
+        if law is None and settings.method == "pruned":
+            raise InputError("expected the law that is to be pruned, got none")
+        if law is None:
+            return forward(problem, moves, _PROMISING).members
+        found = pruned(law, problem, moves).members
+        if settings.method == "evolution":
+            same = self.space, self.features, self.target, replace(settings, method="pruned")
+            self.pruned_ = FrontSearch(*same, scope=self.scope, law=law)
+            self.pruned_.archive_ = Archive(settings.most_constants, found)
+        return found
+
+    def _run(self, strategy: Strategy) -> None:
+        """Advance a strategy by DEAP's loop until all formulas are fitted."""
         toolbox = base.Toolbox()
         toolbox.register("generate", strategy.generate)
         toolbox.register("update", strategy.update)
@@ -263,8 +249,7 @@ class FrontSearch:
         statistics = tools.Statistics(lambda one: one.fitness.values[0])
         # All genomes of a small space may be known.
         statistics.register("best", np.min, initial=np.inf)
-        seen = [(self.evaluations_, strategy.archive.front())]
-        while self.evaluations_ < until:
+        while self.evaluations_ < self.settings.evaluations:
             asked, log = algorithms.eaGenerateUpdate(toolbox, 1, stats=statistics, verbose=False)
             if not asked:
                 break
@@ -272,9 +257,6 @@ class FrontSearch:
             self.logbook_.record(**(log[0] | {"gen": len(self.logbook_)}))
             if self.progress is not None:
                 self.progress(self._progress(strategy.archive))
-            seen.append((self.evaluations_, strategy.archive.front()))
-            if ends_early and _is_settled(seen, _LOOK_BACK * self.settings.evaluations):
-                break
 
     def _progress(self, archive: Archive) -> Progress:
         seconds = time.monotonic() - self._began
@@ -285,16 +267,14 @@ class FrontSearch:
             self.evaluations_, len(self.logbook_), seconds, max(left, 0.0), score, len(archive.sizes)
         )
 
-    @staticmethod
-    def _finished(members: Sequence[Fitted], problem: FrontProblem) -> Archive:
-        """Return the formulas with their last constants, and losses of held-out groups, on all rows."""
+    def _keep(self, archive: Archive, problem: FrontProblem, ranges: dict[str, tuple[float, float]]) -> None:
+        """Fit the last constants of formulas, and their losses of held-out groups, on all rows."""
+        members = archive.members
         if not members:
             raise KeyboardInterrupt
         starts = [one.constants for one in members]
         last = problem.fit([one.genome for one in members], starts, steps=_LAST_STEPS, gain=_LAST_GAIN)
-        return Archive(max(one.genome.constants for one in members), last)
-
-    def _keep(self, ranges: dict[str, tuple[float, float]]) -> None:
+        self.archive_ = Archive(max(one.genome.constants for one in members), last)
         scored = [self._scored(one, ranges) for one in self.archive_.front()]
         self.front_ = ParetoFront(tuple(scored))
         self.formula_ = scored[-1].formula
@@ -312,26 +292,6 @@ class FrontSearch:
             scope=self.scope,
         )
         return ScoredFormula(formula, one.score, one.genome.constants, one.score)
-
-
-def _is_settled(seen: Sequence[tuple[int, Sequence[Fitted]]], formulas: float) -> bool:
-    """Return whether no size has improved beyond noise over the last `formulas`.
-
-    seen : evaluations and front, after each batch.
-    """
-    now, front = seen[-1]
-    earlier = [known for evaluations, known in seen if evaluations <= now - formulas]
-    if not earlier:
-        return False
-    before = {one.genome.constants: one for one in earlier[-1]}
-    for one in front:
-        old = before.get(one.genome.constants)
-        if old is None:
-            return False
-        gain = old.cases - one.cases
-        if gain.mean() > _LEAST_ERRORS * gain.std() / math.sqrt(gain.size):
-            return False
-    return True
 
 
 def _evaluated(individuals: Sequence[Trial], strategy: Strategy) -> list[tuple[float]]:

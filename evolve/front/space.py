@@ -113,6 +113,14 @@ class Space:
         numbers = {resource: number for number, resource in enumerate(self.alternatives, 1)}
         return np.array([numbers.get(amount.resource, 0) for amount in self.amounts], dtype=np.int64)
 
-    def is_allowed(self, factor: int, amount: int) -> bool:
-        """Return whether a factor may multiply an amount, both by their place."""
-        return self.factors[factor].feature in self.allowed.get(self.amounts[amount].resource, frozenset())
+    @cached_property
+    def multiplied(self) -> tuple[frozenset[int], ...]:
+        """Per factor the places of the amounts that it may multiply."""
+        return tuple(
+            frozenset(
+                place
+                for place, amount in enumerate(self.amounts)
+                if factor.feature in self.allowed.get(amount.resource, frozenset())
+            )
+            for factor in self.factors
+        )

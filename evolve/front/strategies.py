@@ -5,17 +5,14 @@ them fitted: the two tools that `deap.algorithms.eaGenerateUpdate` asks for.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from deap import base
 from trainlaw.evolve.front.aimed import Addition, ranked
 from trainlaw.evolve.front.archive import Archive
-from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, fixed_exponent, genome_of
+from trainlaw.evolve.front.genomes import Genome, genome_of
 from trainlaw.evolve.front.moves import Moves
 from trainlaw.evolve.front.problem import Fitted, Floats, FrontProblem, HeldOutLoss
-from trainlaw.formulas import InputError
-from trainlaw.formulas.errors import unknown_name
 
 #: Genomes that are fitted together.
 BATCH = 60
@@ -43,7 +40,7 @@ class Trial:
 
 
 class Strategy:
-    """The part that all strategies share: an archive, and the genomes that are known.
+    """Draws genomes at random: as wide as evolution, with the same fits and the same choice.
 
     problem : what is searched. moves : draws genomes.
     """
@@ -67,7 +64,7 @@ class Strategy:
         return found
 
     def proposed(self) -> Iterator[tuple[Genome, Fitted | None]]:
-        """Yield genomes and their parents; by default random ones, which is the control."""
+        """Yield genomes and their parents, here random ones, which is the control."""
         yield self.moves.drawn(), None
 
     def update(self, individuals: Sequence[Trial]) -> None:
@@ -75,10 +72,6 @@ class Strategy:
         for one in individuals:
             if one.fitted is not None:
                 self.archive.add(one.fitted)
-
-
-class RandomSearch(Strategy):
-    """Draws genomes at random: as wide as evolution, with the same fits and the same choice."""
 
 
 class EvolutionarySearch(Strategy):
@@ -146,86 +139,3 @@ class EvolutionarySearch(Strategy):
         count = min(_AIMED_CHILDREN, len(additions))
         places = self.random.choice(len(additions), count, replace=False, p=chance / chance.sum())
         return [self.moves.extended(genome, additions[place]) for place in places]
-
-
-class CrossEntropySearch(Strategy):
-    """Draws each amount, weight and factor with a probability that the best quarter of a batch teaches.
-
-    Rubinstein and Kroese, "The Cross-Entropy Method", 2004. Begins with six amounts and three factors on
-    average. `amounts` and `factors` are the probabilities, (n_amounts,) and (n_factors, n_amounts).
-    """
-
-    def __init__(self, problem: FrontProblem, moves: Moves, members: Iterable[Fitted] = ()) -> None:
-        """Begin with the same probability for all."""
-        super().__init__(problem, moves, members)
-        space = problem.space
-        self.amounts = np.zeros(len(space.amounts))
-        self.amounts[problem.supported] = 6.0 / len(problem.supported)
-        self.ruled = np.full(len(space.amounts), 0.3)
-        self.factors = np.zeros((len(space.factors), len(space.amounts)))
-        self.factors[list(problem.usable)] = 3.0 / max(len(problem.usable), 1) / 2.0
-        self.free = np.full(len(space.factors), 0.6)
-        self._best: Fitted | None = None
-
-    def proposed(self) -> Iterator[tuple[Genome, Fitted | None]]:
-        """Yield a genome drawn by the probabilities."""
-        chosen = np.flatnonzero(self.random.random(len(self.amounts)) < self.amounts)
-        ruled = self.random.random(len(chosen)) < self.ruled[chosen]
-        terms = {
-            int(place): BY_RULE if rule else number
-            for number, (place, rule) in enumerate(zip(chosen, ruled, strict=True), 1)
-        }
-        powers = []
-        for factor in self.problem.usable:
-            amounts = chosen[self.random.random(len(chosen)) < self.factors[factor, chosen]]
-            is_free = fixed_exponent(self.problem.space, factor) is None
-            is_free = is_free or bool(self.random.random() < self.free[factor])
-            powers.append(Power(factor, is_free, frozenset(amounts.tolist())))
-        yield genome_of(terms, powers, self.problem.space), self._best
-
-    def update(self, individuals: Sequence[Trial]) -> None:
-        """Move all probabilities towards the shares of the best quarter of the batch."""
-        super().update(individuals)
-        fitted = [one.fitted for one in individuals if one.fitted is not None]
-        elite = sorted(fitted, key=lambda one: one.score)[: max(len(fitted) // 4, 1)]
-        amounts, ruled, factors = (np.zeros_like(each) for each in (self.amounts, self.ruled, self.factors))
-        free, used = np.zeros_like(self.free), np.full_like(self.free, 1e-9)
-        for one in elite:
-            for place, weight in one.genome.terms:
-                amounts[place] += 1
-                ruled[place] += weight == BY_RULE
-            for power in one.genome.powers:
-                factors[power.factor, list(power.amounts)] += 1
-                free[power.factor] += power.is_free
-                used[power.factor] += 1
-        seen, count = np.maximum(amounts, 1e-9), max(len(elite), 1)
-        _approach(self.ruled, ruled / seen, amounts > 0)
-        _approach(self.factors, factors / seen, np.broadcast_to(amounts > 0, factors.shape))
-        _approach(self.free, free / used, used > 0.5)
-        _approach(self.amounts, amounts / count, np.isin(np.arange(len(amounts)), self.problem.supported))
-        self._best = elite[0] if elite else None
-
-
-def _approach(known: Floats, share: Floats, where: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """Move probabilities a third of the way to the shares, but leave a chance of 1 % to all."""
-    known[where] = np.clip(known + (share - known) / 3.0, 0.01, 0.99)[where]
-
-
-STRATEGIES: dict[str, type[Strategy]] = {
-    "evolution": EvolutionarySearch,
-    "random": RandomSearch,
-    "cross-entropy": CrossEntropySearch,
-}
-
-
-def strategy_of(name: str) -> type[Strategy]:
-    """Return a strategy by name; raises UnknownNameError for another name."""
-    if name not in STRATEGIES:
-        raise unknown_name("strategy", name, STRATEGIES)
-    return STRATEGIES[name]
-
-
-def check_toolbox(toolbox: base.Toolbox | None, name: str) -> None:
-    """Raise InputError for operators of a strategy that has none."""
-    if toolbox is not None and name != "evolution":
-        raise InputError(f"expected no toolbox with the strategy {name!r}, which has no operators, got one")

@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from trainlaw.evolve.machine.arrays import Programs, Rows, Work, make_work
-from trainlaw.evolve.machine.compiler_cache import CACHED
 from trainlaw.evolve.machine.evaluation import (
     FIRST,
     SCALE,
     SUMMING,
-    Function,
     compiled,
-    compiler,
+    entry,
     link,
     observe,
     set_constants,
@@ -74,14 +72,6 @@ def sum_for_factor(
 
 KERNELS = FITTING_KERNELS | {SCALE: Kernel(sum_for_factor, "ippppiip", SUMMING)}
 call_factor = KERNELS[SCALE].call
-
-
-def entry(function: Function) -> Function:
-    """Decorate a compiled function that Python calls, and that makes no arrays."""
-    made: Function = compiler(
-        error_model="numpy", nogil=True, cache=CACHED, no_cfunc_wrapper=True, _nrt=False
-    )(function)
-    return made
 
 
 @compiled

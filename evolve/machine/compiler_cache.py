@@ -42,12 +42,9 @@ def can_keep(source: Path, user: Path) -> bool:
     return False
 
 
-def _user_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "numba"
-
-
+_CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 #: Whether compiled functions are kept; for the `cache` of each.
-CACHED = can_keep(Path(__file__).parent, _user_folder())
+CACHED = can_keep(Path(__file__).parent, Path(_CACHE) / "numba")
 
 
 def compiling_seconds(run: Callable[[], object]) -> float:

@@ -72,15 +72,6 @@ call_products = KERNELS[EQUATIONS].call
 
 
 @compiled
-def clear_normal_equations(constants: int, work: Work) -> None:
-    """Set the normal equations of `constants` unknowns to zero."""
-    for p in range(constants):
-        work.gradient[p] = 0.0
-        for q in range(p + 1):
-            work.normal[p, q] = 0.0
-
-
-@compiled
 def linearise(
     program: np.ndarray, theta: np.ndarray, rows: Rows, skip: int, limit: float, work: Work
 ) -> float:
@@ -88,11 +79,12 @@ def linearise(
 
     Infinite as soon as the sum exceeds `limit`: such a step is refused in any case.
     """
-    clear_normal_equations(theta.size, work)
     set_constants(theta, work)
     total = 0.0
     work.loss[0] = 0.0
     for p in range(theta.size):
+        for q in range(p):
+            work.normal[p, q] = 0.0
         distance = theta[p] - work.centre[p]
         total += work.pull[p] * distance * distance
         work.gradient[p] = work.pull[p] * distance

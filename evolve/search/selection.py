@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from trainlaw.evolve.machine.batch import entry
+from trainlaw.evolve.machine.evaluation import entry
 from trainlaw.evolve.search.individuals import Individual
 
 # Without groups, the share of the parents that is drawn from all survivors.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, Node
 from trainlaw.evolve.machine.arrays import CONSTANT, FIRST_OPERATOR, NODE_LIMIT, VARIABLE, WEIGHTED, Programs
-from trainlaw.evolve.machine.batch import entry
+from trainlaw.evolve.machine.evaluation import entry
 from trainlaw.evolve.machine.kernels import is_binary
 from trainlaw.evolve.machine.moves import mix
 from trainlaw.evolve.search.individuals import Forest, Individual

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from trainlaw.evolve.grammar import Grammar
 from trainlaw.evolve.leaves import Leaf, draw
 from trainlaw.evolve.machine.arrays import NODE_LIMIT, VARIABLE
-from trainlaw.evolve.machine.children import vary_trees
-from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOVES, MUTATE, make_trees
+from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOVES, MUTATE, make_trees, vary_trees
 from trainlaw.evolve.search.individuals import Forest, Individual, forest_of
 
 

@@ -6,8 +6,9 @@ ones; sums, functions and the target give equations, which are solved by elimina
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 
-from trainlaw.formulas.algebra.expression import Apply, Constant, Expression, fold, variables
+from trainlaw.formulas.algebra.expression import Apply, Constant, Expression, Variable, fold
 from trainlaw.formulas.algebra.operators import OPERATORS
 from trainlaw.formulas.algebra.text import to_text
 from trainlaw.formulas.algebra.units import BASES, Unit
@@ -122,16 +123,14 @@ class _System:
 
 
 def _solve(expression: Expression, units: Mapping[str, Unit]) -> tuple[_System, _Power]:
-    for name in variables(expression):
-        check_name("variable with a unit", name, units)
-    system = _System()
-    root = fold(
-        expression,
-        lambda node: system.new_constant(),
-        lambda node: _of_unit(units[node.name]),
-        lambda node, powers: _result(system, node, powers),
-    )
-    return system, root
+    system, powers = _System(), {name: _of_unit(unit) for name, unit in units.items()}
+
+    def power_of(node: Variable) -> _Power:
+        check_name("variable with a unit", node.name, powers)
+        return powers[node.name]
+
+    apply = partial(_result, system)
+    return system, fold(expression, lambda node: system.new_constant(), power_of, apply)
 
 
 def _result(system: _System, node: Apply, powers: tuple[_Power, ...]) -> _Power:

@@ -317,7 +317,7 @@ class _Lines(Iterator[str]):
     def __next__(self) -> str:
         """Return the next line; InputError where it is no text or longer than any."""
         try:
-            line = self._text.readline(_MAX_LINE)
+            line = self._text.readline(_MAX_LINE + 1)
         except UnicodeDecodeError:
             raise InputError(
                 f"expected UTF-8 text in {self.place}, got another byte after line {self.number}"

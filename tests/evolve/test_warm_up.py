@@ -12,7 +12,7 @@ _SEARCH = """
 import numpy as np
 from trainlaw.evolve import FormulaRegressor, SearchSettings
 from trainlaw.evolve.machine.batch import fit_some
-from trainlaw.evolve.machine.children import grow_tree, vary_trees
+from trainlaw.evolve.machine.moves import grow_tree, vary_trees
 from trainlaw.evolve.regressor import compile_machine
 from trainlaw.evolve.search import selection, trees
 

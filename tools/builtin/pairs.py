@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.builtin import pair_formula_path
-from trainlaw.app.studies.estimators import end_if_given_up, predicted_seconds
+from trainlaw.app.studies.estimators import FormulaFit, end_if_given_up
 from trainlaw.app.studies.kinds.anchor import without_vanishing_terms
 from trainlaw.datasets import TARGET, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR_TIME, OPERATION_FEATURES, PAIR_FEATURES
@@ -76,7 +76,7 @@ _WITHOUT_CNN = "profile_alone"
 _SHOWN = ("vgg16_profet", "resnet50_preact", "mobilenet_v2_keras", "inception_v3")
 
 
-class ProfileSearch:
+class ProfileSearch(FormulaFit):
     """Evolves a formula of one pair of GPUs; `evaluations` are tried for each of its two parts.
 
     with_cnn : take the mean with a formula that also uses the CNN; else operations alone. After `fit`:
@@ -109,10 +109,6 @@ class ProfileSearch:
         )
         self.front_ = ParetoFront.of([ScoredFormula(self.formula_, loss, complexity(whole))])
         return self
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Return seconds, shape (n_rows,)."""
-        return predicted_seconds(self.formula_, X)
 
     def _evolved(self, names: tuple[str, ...], X: pd.DataFrame, y: np.ndarray) -> FormulaRegressor:
         # A column of zeros cannot have a constant.

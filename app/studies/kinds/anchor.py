@@ -15,23 +15,10 @@ from trainlaw.app.studies.kinds.kind import (
     fitted_by,
     study_labels,
 )
-from trainlaw.app.studies.skeleton import (
-    PRIOR_WEIGHT_OF_FEW_GPUS,
-    RUN_SKELETON,
-    LawFit,
-    TrainingRows,
-)
+from trainlaw.app.studies.skeleton import PRIOR_WEIGHT_OF_FEW_GPUS, RUN_SKELETON, LawFit, TrainingRows
 from trainlaw.datasets import DATASETS, PairTable, feature_specs, load
 from trainlaw.datasets.features.pair_features import ANCHOR, ANCHOR_TIME, PAIR_FEATURES, PAIR_RUN_FEATURES
-from trainlaw.formulas import (
-    Apply,
-    Constant,
-    Expression,
-    Formula,
-    Variable,
-    substitute,
-    variables,
-)
+from trainlaw.formulas import Apply, Constant, Expression, Formula, Variable, substitute, variables
 from trainlaw.formulas.algebra.expression import fold
 from trainlaw.formulas.errors import unknown_name
 from trainlaw.formulas.scopes import GPU_PAIR

@@ -25,14 +25,8 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.inputs.run_tables import any_table
 from trainlaw.app.models.multi_gpu import with_single_gpu_formula
-from trainlaw.app.studies.estimators import FormulaSearch, evolved
-from trainlaw.app.studies.kinds.kind import (
-    FRONT_DEFAULTS,
-    StudyKind,
-    StudyRows,
-    fitted_by,
-    study_labels,
-)
+from trainlaw.app.studies.estimators import FormulaFit, evolved
+from trainlaw.app.studies.kinds.kind import FRONT_DEFAULTS, StudyKind, StudyRows, fitted_by, study_labels
 from trainlaw.app.studies.skeleton import (
     PRIOR_WEIGHT_OF_FEW_GPUS,
     RUN_SKELETON,
@@ -42,7 +36,7 @@ from trainlaw.app.studies.skeleton import (
 )
 from trainlaw.datasets import FEATURES, TARGET, RunTable, feature_specs, load
 from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
-from trainlaw.evolve import FormulaRegressor
+from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import MULTI_GPU, MULTI_GPU_RUN
@@ -108,7 +102,7 @@ OF_MANY_GPUS = StudyKind(
 )
 
 
-class TwoStageFit(FormulaSearch):
+class TwoStageFit(FormulaFit):
     """Fits the law of one GPU, or evolves a formula of it where that does not fit, then the law of scaling.
 
     settings : of the search for a formula of one GPU.
@@ -116,24 +110,25 @@ class TwoStageFit(FormulaSearch):
 
     division_columns = LawFit.division_columns
 
+    def __init__(self, settings: SearchSettings) -> None:
+        """Keep the settings."""
+        self.settings = settings
+
     def fit(
         self, X: pd.DataFrame, y: np.ndarray, groups: np.ndarray, divisions: pd.DataFrame | None = None
     ) -> Self:
         """Fit; arguments as of `LawFit.fit`."""
         alone = X["n_gpus"].to_numpy() == 1
         known = ~alone & np.isfinite(X[SINGLE_GPU_TIME].to_numpy())
-        one = self._single(X[alone])
-        asked = {} if divisions is None or not isinstance(one, LawFit) else {"divisions": divisions[alone]}
-        one.fit(X[alone], y[alone], groups[alone], **asked)
+        rows = X[alone], y[alone], groups[alone]
+        if RUN_SKELETON.fits(X[alone]):
+            single = LawFit().fit(*rows, None if divisions is None else divisions[alone]).formula_
+        else:
+            names = RUN_SKELETON.known(X[alone])
+            single = evolved(feature_specs(names), TARGET, self.settings).fit(*rows).formula_
         scaling = LawFit(SCALING_SKELETON).fit(X[known], y[known], groups[known])
-        self.formula_ = with_single_gpu_formula(scaling.formula_, one.formula_)
+        self.formula_ = with_single_gpu_formula(scaling.formula_, single)
         return self
-
-    def _single(self, X: pd.DataFrame) -> LawFit | FormulaRegressor:
-        """Return what makes a formula of one GPU from X, (n_runs, k)."""
-        if RUN_SKELETON.fits(X):
-            return LawFit()
-        return evolved(feature_specs(RUN_SKELETON.known(X)), TARGET, self.settings)
 
 
 def _table_with_single_gpus(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]) -> RunTable:
@@ -150,10 +145,6 @@ def _table_with_single_gpus(text: str, gpu_file: Path | None, cnn_files: Iterabl
     return whole.where((one | several).to_numpy(dtype=bool))
 
 
-def _rows_with_single_gpus(table: RunTable) -> StudyRows:
-    return replace(several_gpu_rows(table), evaluated=table.frame["n_gpus"].to_numpy() > 1)
-
-
 _BASELINES_OF_RUNS = named_baselines("null_compute", "roofline", "cf9", "constant")
 _TERMS = tuple(dict.fromkeys((*RUN_SKELETON.names, *SCALING_SKELETON.names)))
 
@@ -163,7 +154,7 @@ END_TO_END = replace(
     scope=MULTI_GPU_RUN,
     title="runs on several GPUs, from specifications and CNNs alone",
     read=_table_with_single_gpus,
-    rows=_rows_with_single_gpus,
+    rows=lambda table: replace(several_gpu_rows(table), evaluated=table.frame["n_gpus"].to_numpy() > 1),
     features=tuple(name for name in _TERMS if name != SINGLE_GPU_TIME),
     search=lambda rows, settings: partial(TwoStageFit, settings),
     space=None,

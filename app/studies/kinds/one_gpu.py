@@ -29,13 +29,13 @@ from trainlaw.app.studies.kinds.kind import (
     fitted_by,
     study_labels,
 )
-from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, Skeleton, TrainingRows, stated_brackets
+from trainlaw.app.studies.skeleton import RUN_SKELETON, LawFit, TrainingRows, stated_brackets
 from trainlaw.app.studies.spaces import law_genome, run_space
 from trainlaw.datasets import CNN_LAYER_FEATURES, TARGET, RunTable, feature_specs
 from trainlaw.datasets.features.run_features import FORWARD_TARGET, OF_ANY_RUN
 from trainlaw.datasets.measurements.formula_rows import CnnLayers, feature_rows
 from trainlaw.evolve import SearchSettings
-from trainlaw.formulas import Formula, InputError
+from trainlaw.formulas import Formula
 from trainlaw.formulas.algebra.text import parse_text
 from trainlaw.formulas.scopes import FORWARD, LAYER, RUN
 from trainlaw.validate import EstimatorFactory
@@ -122,9 +122,9 @@ class LayerFit(LawFit):
     cnn_layers : the layers of the CNNs, found by the counts of each.
     """
 
-    def __init__(self, cnn_layers: CnnLayers, skeleton: Skeleton = LAYER_SKELETON) -> None:
-        """Keep layers and skeleton."""
-        super().__init__(skeleton)
+    def __init__(self, cnn_layers: CnnLayers | None) -> None:
+        """Keep the layers."""
+        super().__init__(LAYER_SKELETON)
         self.cnn_layers = cnn_layers
 
     def completed(self, formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
@@ -138,23 +138,13 @@ class LayerFit(LawFit):
         )
 
 
-def _rows_with_layers(table: RunTable) -> StudyRows:
-    return replace(rows_of_runs(table), cnn_layers=CnnLayers.of(table))
-
-
-def _law_of_layers(rows: StudyRows) -> "partial[LayerFit]":
-    if rows.cnn_layers is None:
-        raise InputError("a study of layers needs the layers of each CNN")
-    return partial(LayerFit, rows.cnn_layers)
-
-
 # Layers differ by far more than runs do, so that a joint range of them would exclude nothing.
 OF_LAYERS = StudyKind(
-    **fitted_by(LAYER_SKELETON, _law_of_layers),
+    **fitted_by(LAYER_SKELETON, lambda rows: partial(LayerFit, rows.cnn_layers)),
     name="layers",
     title="layers, summed over each CNN",
     read=find_table,
-    rows=_rows_with_layers,
+    rows=lambda table: replace(rows_of_runs(table), cnn_layers=CnnLayers.of(table)),
     baselines=OF_RUNS.baselines,
     defaults={**OF_RUNS.defaults, "table": "fp32-2026"},
     has_joint_range=False,

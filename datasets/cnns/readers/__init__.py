@@ -11,11 +11,23 @@ from trainlaw.formulas.files.text_files import opened_file
 
 # Keras writes the class of the model first.
 _HEAD_BYTES = 4096
+_Path = str | os.PathLike[str]
 
 
-def read_cnn(
-    path: str | os.PathLike[str], input_size_px: int | None = None, restore_batchnorm: bool | None = None
-) -> Cnn:
+def _read_layers(path: _Path, input_size_px: int | None, restore_batchnorm: bool | None) -> Cnn:
+    with opened_file(path) as file:
+        if Path(path).suffix.lower() == ".json" and b'"class_name"' in file.read(_HEAD_BYTES):
+            raise InputError(
+                f"{Path(path).name}: expected .onnx or a layer table, got a Keras model; "
+                'export it by model.export("net.onnx", format="onnx")'
+            )
+    return read_layer_table(path)
+
+
+_READERS = {".onnx": read_onnx, ".csv": _read_layers, ".json": _read_layers}
+
+
+def read_cnn(path: _Path, input_size_px: int | None = None, restore_batchnorm: bool | None = None) -> Cnn:
     """Read a CNN from a file: `.onnx`, or a layer table (`.csv`, `.json`).
 
     input_size_px : side of the input in pixels, where the file leaves it open. restore_batchnorm : whether to
@@ -24,15 +36,6 @@ def read_cnn(
     format or a malformed one.
     """
     ending = Path(path).suffix.lower()
-    if ending == ".onnx":
-        return read_onnx(path, input_size_px, restore_batchnorm)
-    if ending in {".csv", ".json"}:
-        with opened_file(path) as file:
-            is_keras = ending == ".json" and b'"class_name"' in file.read(_HEAD_BYTES)
-        if is_keras:
-            raise InputError(
-                f"{Path(path).name}: expected .onnx or a layer table, got a Keras model; "
-                'export it by model.export("net.onnx", format="onnx")'
-            )
-        return read_layer_table(path)
-    raise InputError(f"expected a CNN as .onnx, .csv or .json, got {Path(path).name!r}")
+    if ending not in _READERS:
+        raise InputError(f"expected a CNN as .onnx, .csv or .json, got {Path(path).name!r}")
+    return _READERS[ending](path, input_size_px, restore_batchnorm)

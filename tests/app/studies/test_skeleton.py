@@ -94,13 +94,11 @@ def test_what_was_not_asked_for_is_as_in_the_free_search(table, rows, monkeypatc
 
 def test_a_new_amount_is_one_row_of_the_table(monkeypatch):
     """The recipe of docs/architecture.md: no other place knows the amounts."""
-    rows = read_data_rows("work.csv")
-    (sample, *_) = (row for row in rows if row["resource"] == "lanes")
+    (sample, *_) = (row for row in read_data_rows("work.csv") if row["resource"] == "lanes")
     added = {**sample, "name": "pool_simt_s", "symbol": "z_p", "amount": "batch_per_gpu * pool_elements"}
-    monkeypatch.setattr(
-        work, "read_data_rows", lambda name: [*rows, added] if name == "work.csv" else read_data_rows(name)
-    )
-    table = work.works.__wrapped__()
+    files = {"work.csv": [*read_data_rows("work.csv"), added]}
+    monkeypatch.setattr(work, "read_data_rows", lambda name: files.get(name) or read_data_rows(name))
+    table = tuple(work._works())
     monkeypatch.setattr("trainlaw.app.studies.skeleton.works", lambda: table)
     lanes = by_rules("lanes")
     assert lanes.terms[-1] == ("pool_simt_s", 10.0)

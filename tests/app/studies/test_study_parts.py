@@ -112,7 +112,7 @@ def test_every_figure_has_an_interval(outcome):
 
 
 def test_the_error_is_the_mean_over_seeds(outcome):
-    errors = outcome.few.evolved[0].formula.errors
+    errors = outcome.few.rows[0].formula.errors
     assert "a search for each, 2 seeds" in errors["protocol"]
     assert {"evolution 6", "evolution seed 1 6", "lasso 4"} <= set(outcome.few.result.estimators)
     seeds = errors["seeds"]["macro_gpu_group_mape_percent"]

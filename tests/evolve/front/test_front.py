@@ -1,7 +1,6 @@
 """Fronts: fits, held-out losses, methods, and what a formula of a genome computes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +14,7 @@ from trainlaw.evolve.front.aimed import ranked
 from trainlaw.evolve.front.genomes import BY_RULE, Genome, Power, genome_of, is_covered, to_expression
 from trainlaw.evolve.front.moves import Moves
 from trainlaw.evolve.front.problem import LOSS_WIDTH, Fitted, FrontProblem, encode, make_front_problem
-from trainlaw.evolve.front.search import METHODS, _is_settled, law_of
-from trainlaw.evolve.front.strategies import CrossEntropySearch, Trial
+from trainlaw.evolve.front.search import METHODS, law_of
 from trainlaw.formulas import (
     SECOND,
     FeatureSpec,
@@ -85,9 +83,7 @@ def fitted(genome: Genome, of: FrontProblem, steps: int = 50) -> Fitted:
 @cache
 def searched(method: str = "evolution", **settings: Any) -> FrontSearch:
     """Return a small search of `table`, once for all tests; nothing may change it."""
-    chosen = FrontSettings(
-        **({"evaluations": 3000, "islands": 2, "most_constants": 6} | settings), method=method
-    )
+    chosen = FrontSettings(**({"evaluations": 3000, "most_constants": 6} | settings), method=method)
     law = law_of(["products_s", "bytes_s"], [("cache", ["products_s"])], SPACE)
     return FrontSearch(SPACE, SPECS, TARGET, chosen, law=law if method == "pruned" else None).fit(
         *table(), GROUPS
@@ -230,7 +226,7 @@ def test_fronts_are_as_they_were(overwrite_golden: bool) -> None:
     """A constant or sign of a search that changes shows in the losses and formulas of one method at least."""
     lines = []
     # Few formulas: with more, any way of searching comes to the planted one.
-    for search in [*(searched(name, evaluations=400) for name in METHODS), searched(ends_early=True)]:
+    for search in [searched(name, evaluations=400) for name in METHODS]:
         kept = np.mean([one.score for one in search.archive_.members])
         lines.append(f"{search.settings.method}, {search.evaluations_} evaluations, mean loss {kept:.6g}")
         for one in search.front_:
@@ -244,7 +240,7 @@ def test_fronts_are_as_they_were(overwrite_golden: bool) -> None:
 def test_only_evolution_begins_with_the_law() -> None:
     """A control that is given what pruning leaves of the law would be none; to prune, a law is needed."""
     law = law_of(["products_s", "bytes_s"], [("cache", ["products_s"])], SPACE)
-    settings = FrontSettings(evaluations=130, islands=1, most_constants=6, method="random")
+    settings = FrontSettings(evaluations=130, most_constants=6, method="random")
     with_law = FrontSearch(SPACE, SPECS, TARGET, settings, law=law).fit(*table(), GROUPS)
     without = FrontSearch(SPACE, SPECS, TARGET, settings).fit(*table(), GROUPS)
     assert front_of(with_law) == front_of(without)
@@ -269,37 +265,6 @@ def test_a_size_is_the_most_that_is_asked_for() -> None:
         found.of_size(0)
 
 
-@pytest.mark.parametrize(("gain", "settled"), [(0.12, True), (0.13, False), (-1.0, True)])
-def test_a_search_is_settled_where_gains_are_noise(gain: float, settled: bool) -> None:
-    """Below a quarter of the standard error over four groups, since the last front that is old enough."""
-    spread = np.array([1.0, -1.0, 1.0, -1.0])
-    now = replace(fitted(PLANTED, problem(), steps=1), cases=np.zeros(4))
-    before, long_before = (replace(now, cases=cases) for cases in (gain + spread, np.full(4, 9.0)))
-    seen = [(10, [long_before]), (20, [before]), (25, [now]), (30, [now])]
-    assert _is_settled(seen, 10) is settled
-    assert not _is_settled(seen, 21)
-    smaller = replace(now, genome=genome_of({0: 1}, [], SPACE))
-    assert not _is_settled([*seen, (30, [smaller])], 10)
-
-
-def test_cross_entropy_moves_a_third_of_the_way_to_its_best_quarter() -> None:
-    """Of four genomes to the best one; what it does not have says nothing of weights and factors."""
-    search = CrossEntropySearch(problem(), Moves(problem(), np.random.default_rng(0), 6))
-    assert search.amounts.tolist() == [1.5, 1.5, 1.5, 1.5, 0.0]
-    best = fitted(PLANTED, problem(), steps=1)
-    batch = [Trial(PLANTED, best.constants) for _ in range(4)]
-    for number, trial in enumerate(batch):
-        worse = replace(best, genome=genome_of({2: 1}, [], SPACE), cases=best.cases + number)
-        trial.fitted = worse if number else best
-    search.update(batch)
-    np.testing.assert_allclose(search.ruled, [0.2, 0.2, 0.3, 0.3, 0.3])
-    np.testing.assert_allclose(search.factors[0], [2.5 / 3, 0.5, 0.75, 0.75, 0.75])
-    np.testing.assert_allclose(search.free, [2.2 / 3, 2.2 / 3])
-    for _ in range(30):
-        search.update(batch)
-    np.testing.assert_allclose(search.amounts, [0.99, 0.99, 0.01, 0.01, 0.0])
-
-
 def test_shares_say_what_the_rows_support() -> None:
     """What was planted is in nearly all formulas that resampled groups choose."""
     shares = searched().shares(6)
@@ -311,7 +276,7 @@ def test_a_toolbox_replaces_operators() -> None:
     calls: list[Genome] = []
     toolbox = base.Toolbox()
     toolbox.register("mutate", lambda genome: calls.append(genome) or genome)
-    settings = FrontSettings(evaluations=900, islands=1)
+    settings = FrontSettings(evaluations=900)
     FrontSearch(SPACE, SPECS, TARGET, settings, toolbox=toolbox).fit(*table(), GROUPS)
     assert calls
     with pytest.raises(InputError, match="no toolbox"):

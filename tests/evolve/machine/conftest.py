@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from trainlaw.evolve.machine import arrays, children, evaluation, fitting, kernels, moves
+from trainlaw.evolve.machine import arrays, evaluation, fitting, kernels, moves
 from trainlaw.evolve.machine.arrays import Programs, Rows, make_rows
 
 
@@ -44,7 +44,7 @@ def plain_rows() -> Callable[..., Rows]:
 @pytest.fixture
 def interpreted(monkeypatch) -> None:
     """Run the functions of the machine as plain Python: compiling one for a call from a test takes long."""
-    for module in (arrays, kernels, evaluation, fitting, moves, children):
+    for module in (arrays, kernels, evaluation, fitting, moves):
         for name, value in list(vars(module).items()):
             original = getattr(value, "py_func", None)
             # The elementary functions are compiled for scalars in a moment, and cannot be interpreted.

@@ -1,8 +1,7 @@
 """Functions that only compiled functions call are optimised once, in their caller."""
 
 from numba import njit
-from trainlaw.evolve.machine.evaluation import compiled
-from trainlaw.evolve.machine.parts import PartCompiler
+from trainlaw.evolve.machine.evaluation import PartCompiler, compiled
 
 
 @compiled

@@ -12,12 +12,7 @@ from trainlaw.formulas.printers.language import hides_infinity, may_overflow
 from trainlaw.formulas.printers.latex import print_latex
 from trainlaw.formulas.printers.mathml import mathml_expression, mathml_symbol, mathml_symbols
 from trainlaw.formulas.printers.naming import identifiers, inert
-from trainlaw.formulas.printers.programming import (
-    FUNCTIONS,
-    print_c_function,
-    print_javascript,
-    print_python_function,
-)
+from trainlaw.formulas.printers.programming import FUNCTIONS
 from trainlaw.formulas.printers.steps import named_steps
 
 from ...rows import each_row
@@ -48,7 +43,7 @@ def test_header_says_what_it_is(printer, law):
 def test_names_are_inert_in_python(nasty_laws):
     for nasty in nasty_laws:
         space, name = {}, nasty.features[0].name
-        exec(compile(print_python_function(nasty), "printed", "exec"), space)
+        exec(compile(FUNCTIONS[".py"](nasty), "printed", "exec"), space)
         assert space["predict"](2.0, 3.0, name) == 11.0 and space["predict"](2.0, 3.0) == 7.0
 
 
@@ -56,7 +51,7 @@ def test_names_are_inert_in_python(nasty_laws):
 def test_names_are_inert_in_javascript(nasty_laws):
     programs = []
     for nasty in nasty_laws:
-        source, name = print_javascript(nasty), nasty.features[0].name
+        source, name = FUNCTIONS[".js"](nasty), nasty.features[0].name
         assert "</" not in source
         features, labels = json.dumps({name: 2, name + "2": 3}), json.dumps({name: name})
         calls = f"predict({features}, {labels}), predict({features}, {{}}), predict({features})"
@@ -71,7 +66,7 @@ def test_names_are_inert_in_c(nasty_laws, tmp_path):
     for number, nasty in enumerate(nasty_laws):
         label = "".join(f"\\{byte:03o}" for byte in nasty.features[0].name.encode())
         source += f"#define predict predict_{number}\n#define or_nan or_nan_{number}\n"
-        source += f"{print_c_function(nasty)}#undef predict\n#undef or_nan\n"
+        source += f"{FUNCTIONS['.c'](nasty)}#undef predict\n#undef or_nan\n"
         calls += f'printf("%g ", predict_{number}(2.0, 3.0, "{label}")); '
     (tmp_path / "a.c").write_text(f"{source}int main(void) {{ {calls}return 0; }}\n")
     subprocess.run([*COMPILE, "-o", tmp_path / "a", tmp_path / "a.c", "-lm"], check=True)

@@ -10,13 +10,7 @@ import types
 import numpy as np
 import pytest
 from trainlaw.formulas import parse_text, variables
-from trainlaw.formulas.printers.programming import (
-    C,
-    print_c_function,
-    print_javascript,
-    print_python_function,
-    print_r,
-)
+from trainlaw.formulas.printers.programming import FUNCTIONS, LANGUAGES
 
 from .conftest import bare
 
@@ -46,7 +40,7 @@ def loaded(source):
 
 def in_python(expressions, points, folder):
     for item in expressions:
-        function = loaded(print_python_function(bare(item))).predict
+        function = loaded(FUNCTIONS[".py"](bare(item))).predict
         columns = [points[name].tolist() for name in variables(item)]
         yield [function(*row) for row in zip(*columns, strict=True)] if columns else [function()] * ROWS
 
@@ -64,15 +58,18 @@ def javascript_values(sources, rows):
 
 def in_javascript(expressions, points, folder):
     rows = [{name: column[row] for name, column in points.items()} for row in range(ROWS)]
-    return javascript_values([print_javascript(bare(item)) for item in expressions], rows)
+    return javascript_values([FUNCTIONS[".js"](bare(item)) for item in expressions], rows)
 
 
 def in_c(expressions, points, folder):
     """All functions in one file, where each has helpers of its own."""
     parts = []
     for index, item in enumerate(expressions):
-        parts += [f"#define {name} {name}_{index}" for name in C.helpers]
-        parts += [print_c_function(bare(item), name=f"f{index}"), *(f"#undef {name}" for name in C.helpers)]
+        parts += [f"#define {name} {name}_{index}" for name in LANGUAGES[".c"].helpers]
+        parts += [
+            FUNCTIONS[".c"](bare(item), name=f"f{index}"),
+            *(f"#undef {name}" for name in LANGUAGES[".c"].helpers),
+        ]
     (folder / "all.c").write_text("\n".join(parts))
     flags = "-std=c99 -O0 -Wall -Werror -Wno-div-by-zero -Wno-unused-function -shared -fPIC".split()
     output_of([needs("gcc"), *flags, "-o", folder / "all.so", folder / "all.c", "-lm"])
@@ -98,29 +95,29 @@ def in_r(expressions, points, folder):
     for item in expressions:
         inputs = ", ".join(f"{name} = {name}" for name in variables(item))
         lines += [
-            print_r(bare(item)),
+            FUNCTIONS[".R"](bare(item)),
             f'cat(sprintf("%.17g", rep_len(predict_time({inputs}), {ROWS})), "\\n")',
         ]
     return r_values(lines, folder)
 
 
-LANGUAGES = {"Python": in_python, "JavaScript": in_javascript, "C": in_c, "R": in_r}
+RUN = {"Python": in_python, "JavaScript": in_javascript, "C": in_c, "R": in_r}
 SLOW = ("C", "R")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
-    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in LANGUAGES]
+    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in RUN]
 )
 def test_printed_forms_compute_the_same(language, many_expressions, points, judge, tmp_path):
-    found = LANGUAGES[language](many_expressions, points, tmp_path)
+    found = RUN[language](many_expressions, points, tmp_path)
     compared = [judge(item, values) for item, values in zip(many_expressions, found, strict=True)]
     valid, invalid = np.sum(compared, axis=0)
     assert valid > 5000 and invalid > 3500
 
 
 def test_a_missing_feature_is_invalid_in_javascript(law):
-    assert np.isnan(javascript_values([print_javascript(law)], [{"batch": 1}])).all()
+    assert np.isnan(javascript_values([FUNCTIONS[".js"](law)], [{"batch": 1}])).all()
 
 
 def test_names_are_inert_in_r(nasty_laws, tmp_path):
@@ -128,12 +125,12 @@ def test_names_are_inert_in_r(nasty_laws, tmp_path):
     for nasty in nasty_laws:
         label = "".join(f"\\U{ord(character):08x}" for character in nasty.features[0].name)
         call = f'cat(predict_time(2, 3, "{label}"), predict_time(2, 3), predict_time(2, 3, "none"), "\\n")'
-        programs += [print_r(nasty), call]
+        programs += [FUNCTIONS[".R"](nasty), call]
     assert r_values(programs, tmp_path) == [[11, 7, 7]] * len(nasty_laws)
 
 
 def test_a_function_of_python_has_a_name_a_header_and_labels(law):
-    source = print_python_function(law, name="seconds")
+    source = FUNCTIONS[".py"](law, name="seconds")
     assert "# batch [sample] images per iteration, in training 1 to 256" in source
     seconds = loaded(source).seconds
     assert seconds(macs=1e9, batch=32, peak=1e13, traffic=1e9, bandwidth=5e11) == law.predict(
@@ -146,4 +143,4 @@ def test_a_function_of_python_has_a_name_a_header_and_labels(law):
     "text", ["x + 1 / 0", "(1 / 0) ^ 0 * x", "max(log(-1), x)", "x * 1e308 * (1e308 * 10)"]
 )
 def test_constants_that_are_not_finite(text):
-    assert math.isnan(loaded(print_python_function(bare(parse_text(text)))).predict(2.0))
+    assert math.isnan(loaded(FUNCTIONS[".py"](bare(parse_text(text)))).predict(2.0))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from trainlaw.evolve.machine import moves
-from trainlaw.evolve.machine.children import vary_trees
-from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOST_NODES, MOVES, MUTATE, make_trees
+from trainlaw.evolve.machine.moves import AS_SEARCH, CROSS, MOST_NODES, MOVES, MUTATE, make_trees, vary_trees
 from trainlaw.evolve.search.individuals import forest_of
 from trainlaw.evolve.search.problem import make_problem
 from trainlaw.evolve.search.variation import random_tree, vary
