@@ -97,20 +97,17 @@ class StudyResult:
 
         column : a label column, such as "cnn_base" for the error per architecture, or "split".
         """
-        groups = self.labels(column)
+        groups, measured = self.labels(column), self.measured_s
+        predicted = {estimator: self.predicted_s(estimator) for estimator in self.estimators}
         rows = []
         for name in np.unique(groups):
             inside = groups == name
-            for estimator in self.estimators:
-                errors = self._errors(estimator, inside)
+            for estimator, seconds in predicted.items():
+                errors = _figures(measured[inside], seconds[inside])
                 rows.append(
                     {column: str(name), "estimator": estimator, "n_rows": int(inside.sum()), **errors}
                 )
         return pd.DataFrame(rows)
-
-    def _errors(self, estimator: str, inside: np.ndarray) -> dict[str, float]:
-        measured, predicted = self.measured_s[inside], self.predicted_s(estimator)[inside]
-        return {name: metric(measured, predicted) for name, metric in METRICS.items()}
 
     def summary(self) -> pd.DataFrame:
         """Return one row per estimator: `n_rows`, all `METRICS`, macro MAPE, share of faster GPUs picked.
@@ -121,7 +118,7 @@ class StudyResult:
             raise InputError(
                 "the study was interrupted before its first fold was finished: there is no error yet"
             )
-        measured, everything = self.measured_s, np.ones(len(self.predictions), dtype=bool)
+        measured = self.measured_s
         columns = [name for name in (*MACRO_COLUMNS, CONFIGURATION) if name in self.predictions]
         labels = {name: self.labels(name) for name in columns}
         # The choice between two GPUs needs runs of the same work on both.
@@ -130,7 +127,7 @@ class StudyResult:
         for estimator in self.estimators:
             predicted = self.predicted_s(estimator)
             row: dict[str, object] = {"estimator": estimator, "n_rows": len(predicted)}
-            row |= self._errors(estimator, everything)
+            row |= _figures(measured, predicted)
             for column, groups in labels.items():
                 row[f"macro_{column}_mape_percent"] = macro(mape_percent, measured, predicted, groups)
             if same_work is not None and "gpu_group" in labels:
@@ -165,3 +162,7 @@ class StudyResult:
                 figure = pair_interval(pairs[["first", "second"]], picked, level, resamples)
                 rows.append((estimator, "faster_gpu_percent", *figure))
         return pd.DataFrame(rows, columns=["estimator", "metric", "value", "low", "high"])
+
+
+def _figures(measured: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    return {name: metric(measured, predicted) for name, metric in METRICS.items()}

@@ -18,12 +18,12 @@ from trainlaw.app.studies.processes import Place
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula
 from trainlaw.validate import EstimatorFactory, StudyProgress, StudyResult, run_study
-from trainlaw.validate.baselines import LASSO, NO_SEARCH, PRUNED_LAW, RANDOM_SEARCH
+from trainlaw.validate.baselines import LASSO, NO_SEARCH, PRUNED_LAW, RANDOM_SEARCH, STEPWISE
 from trainlaw.validate.baselines.sparse import NonnegativePathBySize
-from trainlaw.validate.inclusion import Support
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import OURS, SEED
 from trainlaw.validate.study import asked_divisions
+from trainlaw.validate.support import Support
 
 OnFit = Callable[[StudyProgress], None]
 
@@ -145,8 +145,10 @@ def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Jou
     running = {name: fit_whole(name) for name in (OURS, EVOLVED) if name in estimators}
     run_splits = partial(run_study, rows.X, rows.seconds, rows.labels, journal=journal, **place)
     everything = {**estimators, **material.baselines}
-    # Evolution begins with the pruned law, and finds it on the way.
-    fitted = {name: make for name, make in everything.items() if name != PRUNED_LAW}
+    # Evolution begins with the pruned law, and finds it on the way. Long fits come first, so that no worker
+    # waits long for the last one.
+    names = sorted(everything, key=lambda name: name != STEPWISE)
+    fitted = {name: everything[name] for name in names if name != PRUNED_LAW}
     result = _in_order(run_splits(material.splits, fitted, progress=on_fit), list(everything))
     interrupted, best, generations = bool(result.missing_splits), THE_LAW, None
     if EVOLVED in estimators and not interrupted:

@@ -33,11 +33,12 @@ class Divided(Recorder):
 
 
 class TwoSizes(Recorder):
-    """Finds a model of one constant, and on more than two groups one of two."""
+    """Finds a model of one constant, which is a control, too, and on more than two groups one of two."""
 
     def fit(self, X, y, groups):
         sizes = range(1, 3 if len(set(groups)) > 1 else 2)
         self.members_ = {str(size): model().fit(X, y * size, groups) for size in sizes}
+        self.controls_ = {"control": self.members_["1"]}
         return self
 
 
@@ -248,7 +249,8 @@ def test_predictions_of_another_shape_are_refused(toy, shape):
 def test_models_of_several_sizes_are_one_fit_and_have_a_column_each(toy, gpu_splits, tmp_path):
     estimators = {"model": model, "sized": TwoSizes}
     result = run(toy, gpu_splits, estimators, journal=Journal(tmp_path / "journal", "study"))
-    assert result.estimators == ("model", "sized", "sized 1", "sized 2")
+    assert result.estimators == ("model", "sized", "sized 1", "sized 2", "control")
+    assert result.predicted_s("control").tolist() == result.predicted_s("sized 1").tolist()
     assert result.predicted_s("sized 1") == pytest.approx(result.predicted_s("model"))
     assert result.predicted_s("sized 2") == pytest.approx(2 * result.predicted_s("model"))
     again = run(toy, gpu_splits, estimators, journal=Journal(tmp_path / "journal", "study"))

@@ -248,6 +248,15 @@ def test_only_evolution_begins_with_the_law() -> None:
         FrontSearch(SPACE, SPECS, TARGET, FrontSettings(method="pruned")).fit(*table(), GROUPS)
 
 
+def test_evolution_keeps_the_pruned_law_that_it_begins_with() -> None:
+    """As pruning alone finds it; without a law there is none."""
+    law = law_of(["products_s", "bytes_s"], [("cache", ["products_s"])], SPACE)
+    settings = FrontSettings(evaluations=60, most_constants=6)
+    found = FrontSearch(SPACE, SPECS, TARGET, settings, law=law).fit(*table(), GROUPS)
+    assert found.pruned_ is not None and front_of(found.pruned_) == front_of(searched("pruned"))
+    assert searched().pruned_ is None
+
+
 def test_the_same_seed_gives_the_same_front() -> None:
     """And another seed tries other formulas."""
     assert front_of(searched.__wrapped__()) == front_of(searched())
