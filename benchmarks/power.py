@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 from trainlaw.app.models.builtin import BUILT_IN
 from trainlaw.app.models.scopes import formula_rows
-from trainlaw.app.predictions.power import START, busy_share, mean_power_w
+from trainlaw.app.predictions.power import busy_share, mean_power_w
 from trainlaw.datasets import RunTable
 from trainlaw.datasets.cnns.names import cnn_name
 from trainlaw.datasets.hardware.gpus import find_gpu
 from trainlaw.datasets.measurements.runs import with_defaults
 from trainlaw.formulas import load_formula
 
+# The constants a, b, k, e and c where a fit begins.
+START = (0.3, 0.6, 6.0, 1.0, 1.0)
 # Standard deviations of the constants around `START`; a GPU counts as one.
 _SPREAD = np.array([0.2, 0.3, 4.0, 0.5, 0.1])
 

@@ -20,7 +20,6 @@ LIBRARY = {
     "Law.plot": "for notebooks",
     "PartCompiler.compile_extra": "what numba calls",
     "FrontSearch.of_size": "a formula of a front, for scripts",
-    "searched_formula": "what `tools.builtin` calls",
 }
 NAMES = re.compile(r"[\w.]+(:\w+)?")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

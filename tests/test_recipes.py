@@ -108,9 +108,13 @@ def test_an_amount_of_work_is_searched_over_and_starred(run):
     found = run(
         "-c",
         "from trainlaw.app.studies.definition import definition_of, read_study_table\n"
-        "from trainlaw.app.studies.study import searched_formula\n"
+        "from trainlaw.app.studies.fits import estimator_of\n"
+        "from trainlaw.app.studies.material import searched_material\n"
         "asked = definition_of({'table': 'fp32-2026', 'evaluations': 100}, 'a test')\n"
-        "print(searched_formula(read_study_table(asked), asked).text())",
+        "material = searched_material(read_study_table(asked), asked)\n"
+        "rows = material.rows\n"
+        "fitted = estimator_of(material, 0)().fit(rows.X, rows.seconds, rows.groups)\n"
+        "print(fitted.formula_.text())",
     )
     # Required, as all work is.
     assert AMOUNT in found

@@ -13,8 +13,7 @@ from trainlaw.app.models.scopes import formula_rows
 from trainlaw.datasets import RunTable
 from trainlaw.formulas import Formula
 
-#: a, b, k, e and c where a fit begins.
-START = (0.3, 0.6, 6.0, 1.0, 1.0)
+#: a, b, k, e and c.
 CONSTANTS = (0.046, 1.053, 4.676, 0.496, 0.944)
 #: Factor that the mean power of a new GPU is expected within: the largest of five that were held out.
 POWER_FACTOR = 1.2

@@ -174,9 +174,3 @@ def study_identity(definition: StudyDefinition, table: MeasuredTable) -> str:
         "versions": {name: version(name) for name in ("trainlaw", *LIBRARIES)},
     }
     return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
-
-
-def user_files_json(definition: StudyDefinition) -> dict[str, object]:
-    """Return the sha256 of each user file but the table by its name; {} where none is given."""
-    sums = {Path(path).name: file_sha256(path) for path in definition.files}
-    return {"own_files_sha256": sums} if sums else {}

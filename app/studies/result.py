@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from trainlaw.app.models.doubts import remarks
 from trainlaw.app.models.front import EVOLVED, FRONT, FrontRow, front_json, law_row
 from trainlaw.app.models.term_descriptions import described_terms
 from trainlaw.app.models.terms import mean_shares
-from trainlaw.app.studies.definition import user_files_json
 from trainlaw.app.studies.fits import estimator_of
 from trainlaw.app.studies.found import Found
 from trainlaw.app.studies.front import THE_LAW, Deliverable, StudyFront, columns_of, controls_of
@@ -24,6 +24,7 @@ from trainlaw.app.studies.processes import Place
 from trainlaw.app.studies.verdict import verdict_lines
 from trainlaw.datasets import DATASETS
 from trainlaw.formulas import Formula, ParetoFront, ScoredFormula, complexity, to_text
+from trainlaw.formulas.files.text_files import file_sha256
 from trainlaw.validate import EstimatorFactory, StudyResult
 from trainlaw.validate.applicability import joint_range_json
 from trainlaw.validate.error_json import errors_json
@@ -248,7 +249,8 @@ def _facts(found: Found) -> dict[str, object]:
     facts |= {name: sorted(set(labels[label].astype(str))) for name, label in _LABELS if label in labels}
     if "algorithm" in labels:
         facts["algorithms"] = sorted(set(labels["algorithm"]) - {"none"})
-    return facts | user_files_json(definition)
+    sums = {Path(path).name: file_sha256(path) for path in definition.files}
+    return facts | ({"own_files_sha256": sums} if sums else {})
 
 
 # Labels whose values a formula carries, by the names of these.

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from trainlaw.app.inputs.study_definition import StudyDefinition
 from trainlaw.app.studies.clusters import task_place
-from trainlaw.app.studies.fits import OnFit, estimator_of, fit_all, fit_all_rows, whole_fit
-from trainlaw.app.studies.found import evolved_formula, given_formula, readable_formulas
+from trainlaw.app.studies.fits import OnFit, fit_all
+from trainlaw.app.studies.found import evolved_formula, given_formula
 from trainlaw.app.studies.kinds import STUDY_KINDS
 from trainlaw.app.studies.material import material_of, searched_material
 from trainlaw.app.studies.processes import Place, uninterrupted
@@ -15,18 +15,6 @@ from trainlaw.app.studies.verdict import calibration_advice
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import Formula, InputError
 from trainlaw.validate.journal import Journal
-
-
-def searched_formula(table: MeasuredTable, definition: StudyDefinition) -> Formula:
-    """Return the formula of a study without its errors: of the search on all rows, in this process.
-
-    Arguments and errors as for `study_table`, which gives the same formula.
-    """
-    material = searched_material(table, definition)
-    rows, labels = material.rows, material.rows.labels.astype(str)
-    make = estimator_of(material, definition.seed)
-    found = whole_fit(fit_all_rows(make, rows.X, rows.seconds, rows.groups, labels))
-    return readable_formulas([found.formula], material)[0]
 
 
 def study_table(

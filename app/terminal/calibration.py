@@ -21,7 +21,11 @@ def calibration_text(law: CalibratedLaw, given: Formula, origin: str) -> str:
     number = "1 run" if law.n_runs == 1 else f"{law.n_runs} runs"
     gpus, precisions = ", ".join(law.gpus), ", ".join(law.precisions)
     lines = [f"{number} on {gpus} in {precisions}; calibrated: {origin}", *_errors(law)]
-    lines += [*_interval(law, given), *_factors(law, given)]
+    before, after = interval_of(given), interval_of(law.formula)
+    if before is not None and after is not None:
+        ends = f"factor {show_number(before)} before, {show_number(after)} after"
+        lines.append(f"  {100 * LEVEL:g} % interval         {ends}")
+    lines += _factors(law, given)
     lines += [f"warning: {text}" for text in law.warnings]
     return fitted_lines("\n".join(lines))
 
@@ -60,14 +64,6 @@ def _errors(law: CalibratedLaw) -> list[str]:
     worse = law.left_out_percent > law.before_percent
     advice = "  runs left out are predicted no better than before; measure a few more" if worse else ""
     return [before, after, *filter(None, [advice])]
-
-
-def _interval(law: CalibratedLaw, given: Formula) -> list[str]:
-    before, after = interval_of(given), interval_of(law.formula)
-    if before is None or after is None:
-        return []
-    level = f"{100 * LEVEL:g} %"
-    return [f"  {level} interval         factor {show_number(before)} before, {show_number(after)} after"]
 
 
 def _factors(law: CalibratedLaw, given: Formula) -> list[str]:

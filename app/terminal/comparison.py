@@ -18,6 +18,8 @@ from trainlaw.validate.result import CONFIGURATION, MEASURED, OURS
 
 _MAX_PREDICTIONS_BYTES = 64 * 2**20  # a row per run, split and repeat
 _LAW = "law"
+# What a study is defined by, of its provenance.
+_DEFINITION = ("trainlaw_version", "seed", "split", "folds", "evaluations_per_search")
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,11 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         [group, number, show_percent(first_error), show_percent(second_error), f"{difference:+.1f}"]
         for group, number, first_error, second_error, difference in ordered[columns].to_numpy().tolist()
     ]
+    defined = ((name, *(run.facts.get(name) for run in (first, second))) for name in _DEFINITION)
+    differing = [f"  {name}: A {one}, B {other}" for name, one, other in defined if one != other]
     parts = [
         f"A {names[0]}\nB {names[1]}",
-        *_differences(first.facts, second.facts),
+        *differing,
         f"B - A: {comparison.difference_percent:+.2f} points of mean absolute percentage error, mean over "
         f"{len(rows)} groups of {by};",
         f"  {interval}; {verdict}",
@@ -141,16 +145,6 @@ def _means(first: StoredRun, second: StoredRun, estimators: tuple[str, str]) -> 
         f"  {title}: A {show_percent(float(a[metric]))} %, B {show_percent(float(b[metric]))} %"
         for metric, title in MEANS.items()
         if metric in a and metric in b
-    ]
-
-
-def _differences(first: dict[str, object], second: dict[str, object]) -> list[str]:
-    """One line per entry of the definition that differs."""
-    names = ("trainlaw_version", "seed", "split", "folds", "evaluations_per_search")
-    return [
-        f"  {name}: A {first.get(name)}, B {second.get(name)}"
-        for name in names
-        if first.get(name) != second.get(name)
     ]
 
 

@@ -116,7 +116,11 @@ def formula_text(formula: Formula, origin: str, run: RunTable, on_step: OnStep =
     words = [f"  {term.name}: {term.sentence}" for term in described_terms(shown)]
     parts += ["", shares_text(shown, run), "", "what each term means:", *words, ""]
     parts += [elasticities_text(shown, run), ""]
-    parts += [*trends_text(shown), *inclusion_text(shown), symbols_text(shown)]
+    positive, trends = proved_trends(shown)
+    proofs = ["  the time is never negative"] if positive else []
+    proofs += _claims(proved_raw_trends(shown)) + _claims(trends)
+    parts += ["proved everywhere in the training ranges:", *proofs, ""] if proofs else []
+    parts += [*inclusion_text(shown), symbols_text(shown)]
     if error_lines(formula, BY_CNN):
         parts += ["", errors_text(formula)]
     return fitted_lines("\n".join(parts))
@@ -173,14 +177,6 @@ def elasticities_text(formula: Formula, run: RunTable) -> str:
     ]
     title = f"effect of {100 * MORE:g} % more of one quantity, all others unchanged:"
     return f"{title}\n{Table.of(['quantity', 'time', 'images/s', 'meaning'], rows).text(indent='  ')}"
-
-
-def trends_text(formula: Formula) -> list[str]:
-    """Return what is proved over the training ranges, with an empty last line; no lines if nothing is."""
-    positive, trends = proved_trends(formula)
-    lines = ["  the time is never negative"] if positive else []
-    lines += _claims(proved_raw_trends(formula)) + _claims(trends)
-    return ["proved everywhere in the training ranges:", *lines, ""] if lines else []
 
 
 def inclusion_text(formula: Formula) -> list[str]:

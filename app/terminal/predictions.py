@@ -53,7 +53,12 @@ def predictions_text(
     if len(predictions) == 1:
         return fitted_lines("\n".join([formula_said, *_one(predictions[0], every_warning)]))
     shown = predictions[:most]
-    lines = [formula_said, *_many(shown, training), *warning_lines(_counted(shown), every_warning, " ")]
+    # Each kind of warning with the number of its rows, and what it says of the first of them.
+    counted = [
+        f"({len(texts)} of {len(shown)} rows{', such as' * (len({*texts}) > 1)}): {texts[0].splitlines()[0]}"
+        for texts in warnings_of(shown)
+    ]
+    lines = [formula_said, *_many(shown, training), *warning_lines(counted, every_warning, " ")]
     setups = list(dict.fromkeys(row.notes[0] for row in shown if row.notes))
     lines += setups if len(setups) == 1 else [f"{setups[0]}; other rows: see --format csv"] if setups else []
     if len(shown) < len(predictions):
@@ -80,15 +85,6 @@ def written_blocks(
             text = columns_as_csv({str(name): block[name].tolist() for name in block})
             yield text.partition("\n")[2] if number else text
     yield "\n]\n" if as_json else ""
-
-
-def _counted(predictions: Sequence[Prediction]) -> list[str]:
-    """Return each kind of warning with the number of its rows and what it says of the first of them."""
-    rows = len(predictions)
-    return [
-        f"({len(texts)} of {rows} rows{', such as' * (len({*texts}) > 1)}): {texts[0].splitlines()[0]}"
-        for texts in warnings_of(predictions)
-    ]
 
 
 def warning_lines(texts: Sequence[str], every: bool = False, after: str = ": ") -> list[str]:

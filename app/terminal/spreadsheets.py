@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,43 +64,36 @@ def issues_text(issues: Sequence[Issue]) -> str:
     return "\n".join(lines)
 
 
-def rerun_command(file: str, given: Sequence[str], issues: Sequence[Issue]) -> str:
+def rerun_command(file: str, given: Sequence[tuple[str, ...]], issues: Sequence[Issue]) -> str:
     """Return the command that reads a file when all that can be answered by options is answered.
 
-    given : words of the options that the user gave already.
+    given : options that the user gave already, with their values.
     """
-    tokens = list(given)
-    for issue in issues:
-        answer = list(issue.answer)
-        if not answer or _has(tokens, answer):
+    options = list(given)
+    for answer in (tuple(issue.answer) for issue in issues if issue.answer):
+        known = [place for place, option in enumerate(options) if option[0] == answer[0]]
+        if answer in options:
             continue
-        if answer[0] == "--skip-rows" and answer[0] in tokens:
-            place = tokens.index(answer[0])
-            both = dict.fromkeys([*tokens[place + 1].split(","), *answer[1].split(",")])
-            tokens[place + 1] = ",".join(both)
-            continue
-        if answer[0] in _ONCE and answer[0] in tokens:
-            place = tokens.index(answer[0])
-            tokens[place + 1] = answer[1]
-            continue
-        tokens += answer
-    return shlex.join(["trainlaw", "data", "import", file, *tokens])
+        if known and answer[0] == "--skip-rows":
+            rows = dict.fromkeys([*options[known[0]][1].split(","), *answer[1].split(",")])
+            options[known[0]] = (answer[0], ",".join(rows))
+        elif known and answer[0] in _ONCE:
+            options[known[0]] = answer
+        else:
+            options.append(answer)
+    return shlex.join(["trainlaw", "data", "import", file, *chain.from_iterable(options)])
 
 
-def _has(tokens: Sequence[str], answer: Sequence[str]) -> bool:
-    return any(list(tokens[place : place + len(answer)]) == list(answer) for place in range(len(tokens)))
-
-
-def _given_words() -> list[str]:
-    """Return the options of the running command that `data import` takes, too, as words."""
-    context, words = click.get_current_context(), list[str]()
+def _given_options() -> list[tuple[str, ...]]:
+    """Return the options of the running command that `data import` takes, too, with their values."""
+    context, found = click.get_current_context(), list[tuple[str, ...]]()
     for each in context.command.params:
         value, name = context.params.get(str(each.name)), each.opts[0]
         is_import = context.command.name == "import" or name in _OF_CALIBRATE
         if isinstance(each, click.Option) and is_import and value not in (None, (), False):
             for one in value if each.multiple else (value,):
-                words += [name] if each.is_flag else [name, str(one)]
-    return words
+                found.append((name,) if each.is_flag else (name, str(one)))
+    return found
 
 
 def number_of_issues(made: Imported, command: str) -> str:
@@ -122,9 +116,9 @@ def imported_runs(
 ) -> RunTable:
     """Print how a table is read, and return its runs; InputError with the command where something is open."""
 
-    def read(answers: SheetAnswers, table: Sequence[str] = ()) -> tuple[Imported, str]:
+    def read(answers: SheetAnswers, *table: tuple[str, ...]) -> tuple[Imported, str]:
         made = checked_times(imported(file, answers, gpu_file, cnn_files), answers)
-        return made, rerun_command(str(file), [*_given_words(), *table], made.issues)
+        return made, rerun_command(str(file), [*_given_options(), *table], made.issues)
 
     made, command = read(answers)
     print(columns_text(made))
@@ -133,7 +127,7 @@ def imported_runs(
         tables = [option for issue in made.issues for option in issue.options if option[0] in _ONE_TABLE]
         # Each table of a file has other questions.
         commands = [
-            read(replace(answers, **_ONE_TABLE[option[0]](option[1])), option)[1]
+            read(replace(answers, **_ONE_TABLE[option[0]](option[1])), tuple(option))[1]
             for option in tables[:_MOST_TABLES]
         ]
         for text in commands:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from trainlaw.app.inputs.run_folder import FRONT_FOLDER
 from trainlaw.app.studies.definition import read_study_table
-from trainlaw.app.studies.study import searched_formula
+from trainlaw.app.studies.fits import estimator_of, fit_all_rows, whole_fit
+from trainlaw.app.studies.found import readable_formulas
+from trainlaw.app.studies.material import searched_material
 from trainlaw.formulas import Formula, load_formula
 
 from tools.builtin import pairs
@@ -53,7 +55,11 @@ def _make_study(recipe: Recipe, folder: Path, workers: int) -> Formulas:
 
 def _search_study(recipe: Recipe) -> Formulas:
     definition = recipe.definition
-    return {recipe.file: searched_formula(read_study_table(definition), definition)}
+    material = searched_material(read_study_table(definition), definition)
+    rows, labels = material.rows, material.rows.labels.astype(str)
+    make = estimator_of(material, definition.seed)
+    found = whole_fit(fit_all_rows(make, rows.X, rows.seconds, rows.groups, labels))
+    return {recipe.file: readable_formulas([found.formula], material)[0]}
 
 
 def _make_pairs(recipe: Recipe, folder: Path, workers: int) -> Formulas:

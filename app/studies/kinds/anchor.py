@@ -69,7 +69,10 @@ class TransferFit(LawFit):
     def completed(self, formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:
         """Return a formula of runs as one of pairs; arguments as of `LawFit.fit`."""
         plain = is_plain_run(X)
-        pairs = ~plain & _anchor_is_known(X, plain)
+        # Where a GPU is held out, no plain run is of the chip of such an anchor.
+        known = set(X.loc[plain, list(_CHIP_COLUMNS[:2])].itertuples(index=False, name=None))
+        anchors = X[[ANCHOR + name for name in _CHIP_COLUMNS[:2]]].itertuples(index=False, name=None)
+        pairs = ~plain & np.array([chip in known for chip in anchors], dtype=bool)
         return transferred(formula, X[pairs], np.asarray(y, dtype=float)[pairs])
 
 
@@ -80,13 +83,6 @@ def is_plain_run(X: pd.DataFrame) -> np.ndarray:
     """Return whether the anchor of each row is its own GPU, bool, (n_rows,); X : features, (n_rows, k)."""
     same: np.ndarray = np.all([X[name] == X[ANCHOR + name] for name in _CHIP_COLUMNS], axis=0)
     return same
-
-
-def _anchor_is_known(X: pd.DataFrame, plain: np.ndarray) -> np.ndarray:
-    """Whether a plain run is of the chip of each row's anchor; where a GPU is held out, none is of it."""
-    known = set(X.loc[plain, list(_CHIP_COLUMNS[:2])].itertuples(index=False, name=None))
-    anchors = X[[ANCHOR + name for name in _CHIP_COLUMNS[:2]]].itertuples(index=False, name=None)
-    return np.array([chip in known for chip in anchors], dtype=bool)
 
 
 def transferred(formula: Formula, X: pd.DataFrame, y: np.ndarray) -> Formula:

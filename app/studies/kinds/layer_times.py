@@ -136,14 +136,11 @@ def read_layer_times(text: str, gpu_file: Path | None, cnn_files: Iterable[Path]
     measured = import_layers(name, known_gpus(gpu_file)) if is_own else load(name, LayerTable)
     table = measured.where(kind=kind, phase=PASSES[one_pass])
     if not len(table):
-        raise InputError(f"{text}: no such layers were measured; {name} has {_measured(name, measured)}")
+        words = {passes: word for word, passes in PASSES.items()}
+        pairs = sorted({*zip(measured.frame["kind"], measured.frame["phase"], strict=True)})
+        listed = ", ".join(f"{name}/{kind}/{words[phase]}" for kind, phase in pairs)
+        raise InputError(f"{text}: no such layers were measured; {name} has {listed}")
     return replace(table, name=text)
-
-
-def _measured(name: str, table: LayerTable) -> str:
-    words = {passes: word for word, passes in PASSES.items()}
-    pairs = sorted({*zip(table.frame["kind"], table.frame["phase"], strict=True)})
-    return ", ".join(f"{name}/{kind}/{words[phase]}" for kind, phase in pairs)
 
 
 def layer_time_rows(table: LayerTable) -> StudyRows:
