@@ -19,11 +19,11 @@ from trainlaw.datasets.features.pair_features import ANCHOR
 from trainlaw.formulas import Constant, Formula, InputError, round_constants, substitute, variables
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import EstimatorFactory, StudyResult, run_study
-from trainlaw.validate.inclusion import Support
 from trainlaw.validate.levels import LevelError, known_levels
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import GivenFormula, RefittedFormula
 from trainlaw.validate.result import OURS
+from trainlaw.validate.support import Support
 
 _GIVEN = (
     "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
