@@ -133,6 +133,11 @@ class Fits:
     best: Deliverable = THE_LAW
     cut_short: bool = False
 
+    @property
+    def hurries(self) -> bool:
+        """Whether the study was interrupted, so that only what is quick follows."""
+        return self.cut_short or bool(self.result.missing_splits)
+
 
 def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Journal) -> Fits:
     """Fit all that a study needs; what the journal has is taken from there, and kept there as it comes.

@@ -87,12 +87,11 @@ def evolved_formula(fits: Fits, material: Material, place: Place) -> Found:
 
     place : of the calibrations by runs of the held-out GPUs.
     """
-    hurries = fits.cut_short or bool(fits.result.missing_splits)
     main = compared(fits.result, fits.best, material.baselines) if material.kind.space else fits.result
     with ThreadPoolExecutor(1) as thread:
         # sympy works in another process.
-        readable = thread.submit(_all_readable, fits, material, 0 if hurries else CALLS_PER_EXPRESSION)
-        has_levels = material.kind.has_levels and len(main.predictions) and not hurries
+        readable = thread.submit(_all_readable, fits, material, 0 if fits.hurries else CALLS_PER_EXPRESSION)
+        has_levels = material.kind.has_levels and len(main.predictions) and not fits.hurries
         X, unit = material.rows.X, material.definition.unit
         levels = known_levels(main, OURS, X, unit, material.rates, **place) if has_levels else ()
         formula, few, law = readable.result()
