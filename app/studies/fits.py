@@ -154,7 +154,7 @@ def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Jou
     def place_of(model: str) -> int:
         return max(at for at, name in enumerate(everything) if f"{model} ".startswith(f"{name} "))
 
-    # Models stand in the order of the estimators that they are of.
+    # The models keep the order of their estimators.
     result = fitted_result.chosen({name: name for name in sorted(fitted_result.estimators, key=place_of)})
     interrupted, best, generations = bool(result.missing_splits), THE_LAW, None
     if EVOLVED in estimators and not interrupted:
