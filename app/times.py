@@ -14,7 +14,7 @@ from trainlaw.app.models.scopes import Held, Inputs, feature_expression, handlin
 from trainlaw.app.models.settings import setup_for
 from trainlaw.app.predictions.predict import check_fits, run_seconds
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.runs import Setup, check_counts
 from trainlaw.formulas import Constant, Expression, Formula, substitute, variables
 from trainlaw.formulas.algebra.expression import rebuilt

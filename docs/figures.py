@@ -28,8 +28,8 @@ from trainlaw.validate.formula_errors import (
     overall_error,
 )
 from trainlaw.validate.formula_intervals import intervals_of
-from trainlaw.validate.inclusion import support_of
 from trainlaw.validate.result import OURS
+from trainlaw.validate.support import support_of
 
 _NULL = "null_compute"
 _SHOWN_CONSTANTS = 6  # of the formula on the first screen

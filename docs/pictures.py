@@ -20,7 +20,7 @@ from trainlaw.app.report.figures import paper_style
 from trainlaw.app.report.front import front_plot, support_plot
 from trainlaw.app.text import svg
 from trainlaw.datasets import load
-from trainlaw.validate.inclusion import support_of
+from trainlaw.validate.support import support_of
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
 _COLOURS = 256  # of a picture's palette: enough for plots, a third of the size

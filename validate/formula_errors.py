@@ -39,15 +39,11 @@ class ErrorLine:
         """
         if len(self.members) < 2:
             return self.members[0] if self.members else self.name
-        names = Counter(_chip_name(member) for member in self.members)
+        # V100 of V100-PCIE-16GB, RTX 2080 of RTX 2080 Ti.
+        chips = ((_SERIES_AND_NUMBER.match(gpu), gpu) for gpu in self.members)
+        names = Counter(found[0] if found else gpu for found, gpu in chips)
         name = max(names, key=lambda each: (names[each], -len(each)))
         return f"{name} ({len(self.members)} models)"
-
-
-def _chip_name(gpu: str) -> str:
-    """Return V100 of V100-PCIE-16GB, RTX 2080 of RTX 2080 Ti."""
-    found = _SERIES_AND_NUMBER.match(gpu)
-    return found[0] if found else gpu
 
 
 def error_lines(formula: Formula, level: str) -> list[ErrorLine]:

@@ -1,7 +1,9 @@
-"""Sources of measurements that support each time of a formula.
+"""Sources of measurements that support each time of a formula, and amounts that resampled groups support.
 
 A term that matters in the runs of one source only may describe that source rather than GPUs.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +11,8 @@ from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas.algebra.units import SECOND
 from trainlaw.formulas.formula import Formula
 
-#: Key of the sources in the `errors` of a formula.
-SOURCES = "supporting_sources"
+#: Key of the shares of inclusion, and of the sources, in the `errors` of a formula.
+SUPPORT, SOURCES = "support", "supporting_sources"
 # A time matters in a run where one per cent more of it is at least this many per cent of the run.
 LEAST_PART = 0.05
 # A source supports a time with this many runs in which it matters, or with all of fewer.
@@ -51,3 +53,15 @@ def weakly_supported(formula: Formula) -> dict[str, tuple[str, ...]]:
     """Return the times that matter in the runs of one or two sources only, with these sources."""
     known = formula.errors.get(SOURCES, {})
     return {name: tuple(found) for name, found in known.items() if 0 < len(found) < 3}
+
+
+class Support(NamedTuple):
+    """In which share of the choices on resampled groups an amount or a factor, by its feature, is kept."""
+
+    name: str
+    share: float
+
+
+def support_of(formula: Formula) -> tuple[Support, ...]:
+    """Return the shares of inclusion that a formula carries, the largest first; empty where it has none."""
+    return tuple(Support(name, float(share)) for name, share in formula.errors.get(SUPPORT, ()))

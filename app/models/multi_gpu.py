@@ -17,7 +17,7 @@ import numpy as np
 from trainlaw.app.models.builtin import BUILT_IN_FORMULAS, SCALING_FORMULA
 from trainlaw.app.models.scopes import Inputs, feature_expression, formula_rows, handling
 from trainlaw.datasets import RunTable
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.collectives import FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.formulas import (
     SCOPES,

@@ -7,7 +7,7 @@ from functools import reduce
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
 from trainlaw.app.text.files import toml_table
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
+from trainlaw.datasets.features.run_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
 from trainlaw.formulas import (
     Apply,

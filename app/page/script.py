@@ -22,7 +22,7 @@ from trainlaw.app.page.constants import page_tables
 from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.datasets.files.limits import limits
 from trainlaw.datasets.hardware.collectives import ALGORITHMS, FEATURE_OF_ALGORITHM, algorithm_indicator
 from trainlaw.datasets.hardware.links import links

@@ -8,7 +8,7 @@ from trainlaw.app.text import svg
 from trainlaw.app.text.numbers import show_percent
 from trainlaw.app.text.tables import Table, TableColumn
 from trainlaw.validate.baselines import title_of
-from trainlaw.validate.inclusion import Support
+from trainlaw.validate.support import Support
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40.0, 390.0, 30.0, 230.0
 _BAR, _NAMES = 12.0, 190.0  # height of a bar, and where bars begin, in user units

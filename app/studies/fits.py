@@ -20,10 +20,10 @@ from trainlaw.formulas import Formula, ParetoFront, ScoredFormula
 from trainlaw.validate import EstimatorFactory, StudyProgress, StudyResult, run_study
 from trainlaw.validate.baselines import LASSO, NO_SEARCH, PRUNED_LAW, RANDOM_SEARCH, STEPWISE
 from trainlaw.validate.baselines.sparse import NonnegativePathBySize
-from trainlaw.validate.inclusion import Support
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.result import OURS, SEED
 from trainlaw.validate.study import asked_divisions
+from trainlaw.validate.support import Support
 
 OnFit = Callable[[StudyProgress], None]
 
@@ -132,6 +132,11 @@ class Fits:
     on_all_rows: Mapping[str, WholeFit]
     best: Deliverable = THE_LAW
     cut_short: bool = False
+
+    @property
+    def hurries(self) -> bool:
+        """Whether the study was interrupted, so that only what is quick follows."""
+        return self.cut_short or bool(self.result.missing_splits)
 
 
 def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Journal) -> Fits:

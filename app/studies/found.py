@@ -19,11 +19,11 @@ from trainlaw.datasets.features.pair_features import ANCHOR
 from trainlaw.formulas import Constant, Formula, InputError, round_constants, substitute, variables
 from trainlaw.formulas.algebra.simplification import CALLS_PER_EXPRESSION, simplify_all
 from trainlaw.validate import EstimatorFactory, StudyResult, run_study
-from trainlaw.validate.inclusion import Support
 from trainlaw.validate.levels import LevelError, known_levels
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import GivenFormula, RefittedFormula
 from trainlaw.validate.result import OURS
+from trainlaw.validate.support import Support
 
 _GIVEN = (
     "the formula as it was given: nothing was fitted, so the error is held out only if its author had not "
@@ -87,12 +87,11 @@ def evolved_formula(fits: Fits, material: Material, place: Place) -> Found:
 
     place : of the calibrations by runs of the held-out GPUs.
     """
-    hurries = fits.cut_short or bool(fits.result.missing_splits)
     main = compared(fits.result, fits.best, material.baselines) if material.kind.space else fits.result
     with ThreadPoolExecutor(1) as thread:
         # sympy works in another process.
-        readable = thread.submit(_all_readable, fits, material, 0 if hurries else CALLS_PER_EXPRESSION)
-        has_levels = material.kind.has_levels and len(main.predictions) and not hurries
+        readable = thread.submit(_all_readable, fits, material, 0 if fits.hurries else CALLS_PER_EXPRESSION)
+        has_levels = material.kind.has_levels and len(main.predictions) and not fits.hurries
         X, unit = material.rows.X, material.definition.unit
         levels = known_levels(main, OURS, X, unit, material.rates, **place) if has_levels else ()
         formula, few, law = readable.result()

@@ -9,9 +9,9 @@ from trainlaw.app.models.front import EVOLVED, SEARCHED_CONTROLS, SIZED_CONTROLS
 from trainlaw.validate import StudyResult
 from trainlaw.validate.baselines import NO_SEARCH, title_of
 from trainlaw.validate.error_table import BY_GPU
-from trainlaw.validate.inclusion import Support
 from trainlaw.validate.metrics import macro, mape_percent
 from trainlaw.validate.result import OURS, SEED, member_name
+from trainlaw.validate.support import Support
 
 #: Begins the name of an evolution with another random seed.
 EVOLVED_SEED = f"{EVOLVED} seed "

@@ -17,8 +17,8 @@ from trainlaw.evolve.front.space import Space
 from trainlaw.formulas import Formula, ScoredFormula
 from trainlaw.validate import EstimatorFactory
 from trainlaw.validate.baselines import PRUNED_LAW, RANDOM_SEARCH, STEPWISE
-from trainlaw.validate.inclusion import Support
 from trainlaw.validate.refit import GivenFormula
+from trainlaw.validate.support import Support
 
 #: Numbers of constants whose formulas a study states. Between them errors differ by less than their spread.
 FRONT_SIZES = (4, 6, 8, 10, 12, 16)

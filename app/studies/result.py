@@ -29,13 +29,12 @@ from trainlaw.validate import EstimatorFactory, StudyResult
 from trainlaw.validate.applicability import joint_range_json
 from trainlaw.validate.error_json import errors_json
 from trainlaw.validate.error_table import BY_GPU, errors_frame
-from trainlaw.validate.inclusion import SUPPORT
 from trainlaw.validate.journal import Journal
 from trainlaw.validate.levels import LevelError
 from trainlaw.validate.platforms import cross_platform
 from trainlaw.validate.refit import RefittedFormula
 from trainlaw.validate.result import OURS
-from trainlaw.validate.support import sources_json
+from trainlaw.validate.support import SUPPORT, sources_json
 
 
 class TermShare(NamedTuple):

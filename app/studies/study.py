@@ -46,6 +46,9 @@ def study_table(
     with ExitStack() as stack:
         place = stack.enter_context(task_place(cluster, workers))
         fits = fit_all(material, place, on_fit, kept)
+        if fits.hurries:
+            # Busy workers would take the time that is left.
+            stack.close()
         # Without a journal, what took minutes would be lost.
         with uninterrupted() if journal is None else nullcontext():
             found = evolved_formula(fits, material, place)

@@ -30,9 +30,8 @@ from trainlaw.validate.formula_errors import (
     held_out_kind,
     overall_error,
 )
-from trainlaw.validate.inclusion import support_of
 from trainlaw.validate.result import OURS
-from trainlaw.validate.support import weakly_supported
+from trainlaw.validate.support import support_of, weakly_supported
 
 _LARGEST_TERMS = 5  # in a short description
 _LEAST_SHARE = 0.5  # of inclusion that is listed

@@ -27,7 +27,7 @@ from trainlaw.app.workbook.model import (
 )
 from trainlaw.app.workbook.sentences import Said, write_sentences
 from trainlaw.datasets import FEATURES
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import Expression, FeatureSpec, Formula, to_text, variables
 from trainlaw.formulas.printers.excel import excel_expression, split_for_excel

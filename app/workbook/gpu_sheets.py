@@ -47,7 +47,7 @@ from trainlaw.app.workbook.model import (
 )
 from trainlaw.app.workbook.notes_sheet import ORDERS, options_of_precisions
 from trainlaw.datasets import FEATURES
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NO_LINK
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN
 from trainlaw.formulas import variables

@@ -30,7 +30,7 @@ from trainlaw.app.text.tables import Table
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
 from trainlaw.datasets.cnns.memory import MEMORY_COLUMNS
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.gpus import NO_LINK, NUMBER_COLUMNS
 from trainlaw.datasets.measurements.memory_fit import NOT_KNOWN, ROUGH_MEMORY
 from trainlaw.datasets.measurements.runs import COMPILATIONS, PRECISION_OF_PASSES

@@ -11,8 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from trainlaw.datasets.features.feature import Feature, features_of
-from trainlaw.datasets.features.run_features import FEATURES
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.profiles.operations import OPERATION_GROUPS, operation_group
 
 HOST = "on_host"

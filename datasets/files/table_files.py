@@ -60,8 +60,9 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
     zipped = place.suffix.lower() == ".gz"
     header, encoding = _scanned_header(place, zipped)
     separator = max(_SEPARATORS, key=header.count)
-    names = _names_of(header, separator, place)
     with read_as(place, "a CSV table"), warnings.catch_warnings():
+        names = next(csv.reader([header], delimiter=separator), [])
+        _check_names(names, place)
         # pandas only warns where a row has more cells than there are names.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         return pd.read_csv(
@@ -76,13 +77,6 @@ def _read_csv(place: Path, text_columns: tuple[str, ...]) -> pd.DataFrame:
             low_memory=False,
             float_precision=FLOAT_PRECISION,
         )
-
-
-def _names_of(header: str, separator: str, place: Path) -> list[str]:
-    with read_as(place, "a CSV table"):
-        names = next(csv.reader([header], delimiter=separator), [])
-    _check_names(names, place)
-    return names
 
 
 def _scanned_header(place: Path, zipped: bool) -> tuple[str, str]:
@@ -173,13 +167,12 @@ def _filled_rows(rows: Iterable[Sequence[object]], place: Path) -> Iterator[Sequ
     """Yield the rows with a filled cell; one stray cell makes a sheet of a million empty rows, 20 us each."""
     empty = 0
     for row in islice(rows, MAX_ROWS):
-        filled = bool(row)
-        empty = 0 if filled else empty + 1
+        empty = 0 if row else empty + 1
         if empty > MAX_EMPTY_ROWS:
             raise InputError(
                 f"expected at most {MAX_EMPTY_ROWS} consecutive empty rows in {place}: delete them"
             )
-        if filled:
+        if row:
             yield row
 
 

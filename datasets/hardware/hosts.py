@@ -12,7 +12,7 @@ from trainlaw.datasets.files.storage import read_data_rows
 
 @dataclass(frozen=True)
 class Host:
-    """A kind of host: time `launch_s` in s to launch the kernels of one layer, with its source.
+    """A kind of host: time `launch_s` in s to launch the kernels of one layer.
 
     gpus : pattern of the GPUs that usually have it from `since_year` on, or earlier in one of its
     `generations`; "" where only its name selects it.
@@ -23,7 +23,6 @@ class Host:
     gpus: str
     since_year: float
     generations: str
-    source: str
 
     def has(self, gpu: str, year: float, generation: str) -> bool:
         """Return whether a GPU of a name, year (nan: unknown) and generation usually has this host."""
@@ -40,17 +39,12 @@ def hosts() -> Mapping[str, Host]:
     >>> hosts()["wsl2"].launch_s
     7e-05
     """
-    rows = read_data_rows("hosts.csv")
-    texts = ("host", "gpus", "generations", "source")
-    found = [
-        Host(
-            **{name: row.get(name, "") for name in texts},
-            launch_s=float(row["launch_s"]),
-            since_year=float(row.get("since_year", -inf)),
-        )
-        for row in rows
-    ]
-    return MappingProxyType({host.host: host for host in found})
+    found = {}
+    for row in read_data_rows("hosts.csv"):
+        year = float(row.get("since_year", -inf))
+        gpus, generations = row.get("gpus", ""), row.get("generations", "")
+        found[row["host"]] = Host(row["host"], float(row["launch_s"]), gpus, year, generations)
+    return MappingProxyType(found)
 
 
 def usual_host(gpu: str, year: float, generation: str) -> Host:

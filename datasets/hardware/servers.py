@@ -13,12 +13,10 @@ _ANY_OTHER = "*"
 
 @dataclass(frozen=True)
 class Server:
-    """A usual server: `gpus_per_node` GPUs, the `fabric` between nodes as a link, its name, the source."""
+    """A usual server: `gpus_per_node` GPUs, and the `fabric` between nodes as a link."""
 
     gpus_per_node: int
     fabric: str
-    server: str
-    source: str
 
     def nodes_of(self, n_gpus: int) -> int:
         """Return over how many such servers GPUs are spread evenly.
@@ -53,7 +51,7 @@ def usual_server(gpu: str) -> Server:
 def _servers() -> Mapping[str, Server]:
     return MappingProxyType(
         {
-            gpu: Server(int(row["gpus_per_node"]), row["fabric"], row["server"], row["source"])
+            gpu: Server(int(row["gpus_per_node"]), row["fabric"])
             for row in read_data_rows("servers.csv")
             for gpu in row["gpus"].split(";")
         }

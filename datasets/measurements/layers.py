@@ -33,13 +33,10 @@ class LayerTable(MeasuredTable):
 
         Raises UnknownNameError for an unknown feature.
         """
-        columns = self._joined().makers(LAYER_NUMBERS, LAYER_RULES)
+        columns = GpuJoin(self._rows, self.facts.gpus).makers(LAYER_NUMBERS, LAYER_RULES)
         return feature_block(LAYER_FEATURES, columns, self._rows.index, names)
 
     def labels(self) -> pd.DataFrame:
         """Return the labels that layers are grouped by, as text columns `LAYER_LABELS`."""
-        joined = self._joined()
+        joined = GpuJoin(self._rows, self.facts.gpus)
         return pd.DataFrame({name: joined.texts(name) for name in LAYER_LABELS}, dtype=object)
-
-    def _joined(self) -> GpuJoin:
-        return GpuJoin(self._rows, self.facts.gpus)

@@ -100,11 +100,6 @@ def _measured_cells(measured: Measurement) -> dict[str, float]:
     }
 
 
-def failure_row(configuration: Configuration, reason: str) -> dict[str, object]:
-    """Return a configuration that could not be measured, and why, as a row of the failure file."""
-    return {**asdict(configuration), "reason": reason, "measured_at": now_text()}
-
-
 def now_text() -> str:
     """Return the current time, UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

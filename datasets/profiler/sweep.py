@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from math import nan
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from trainlaw.datasets.profiler.run_rows import (
     FAILURE_COLUMNS,
     MeasuredDevice,
     Measurement,
-    failure_row,
+    now_text,
     run_row,
 )
 from trainlaw.datasets.profiler.timing import StoppingRule
@@ -84,7 +84,7 @@ def sweep(
         try:
             measured = measure(configuration)
         except (NotMeasuredError, InputError) as error:
-            files.failures.append(failure_row(configuration, str(error)))
+            files.failures.append({**asdict(configuration), "reason": str(error), "measured_at": now_text()})
             progress = replace(progress, reason=str(error))
         else:
             files.runs.append(run_row(configuration, measured, device_of(configuration)))

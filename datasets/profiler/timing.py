@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, inf, nan, sqrt
 from statistics import median
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from trainlaw.formulas.errors import TrainlawError
+
+if TYPE_CHECKING:
+    from trainlaw.datasets.profiler.torch_cnn import TorchStep
 
 # Two-sided 95 % of the normal distribution: the order statistics of a median are binomial, p = 1/2.
 _NORMAL_95 = 1.96
@@ -171,22 +174,6 @@ def check_clock(spans: Sequence[tuple[float, float]]) -> None:
 _BLOCK = 5
 
 
-class TrainingStep(Protocol):
-    """One training iteration in three phases, each of which may return before the device is done."""
-
-    def forward(self) -> None:
-        """Compute the loss of the batch."""
-
-    def backward(self) -> None:
-        """Compute the gradients."""
-
-    def update(self) -> None:
-        """Update the weights."""
-
-    def finish(self) -> None:
-        """Wait until the weights are updated, independently of the clock."""
-
-
 @dataclass(frozen=True, slots=True)
 class Repeats:
     """Times of the repeats of an iteration in seconds, each tuple one number per repeat.
@@ -222,7 +209,7 @@ class Repeats:
 
 
 def time_iterations(
-    step: TrainingStep, clock: Clock, rule: StoppingRule, now: Callable[[], float] = time.perf_counter
+    step: "TorchStep", clock: Clock, rule: StoppingRule, now: Callable[[], float] = time.perf_counter
 ) -> Repeats:
     """Return the times of repeated iterations after a warm-up, both as long as `rule` requires.
 
@@ -248,7 +235,7 @@ def time_iterations(
 
 
 def _block(
-    step: TrainingStep,
+    step: "TorchStep",
     clock: Clock,
     size: int,
     now: Callable[[], float],

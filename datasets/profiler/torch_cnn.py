@@ -286,7 +286,7 @@ _MOMENTUM = 0.9
 
 
 class TorchStep:
-    """A training iteration of a configuration, as `timing.TrainingStep`."""
+    """A training iteration of a configuration in phases, which may return before the device is done."""
 
     def __init__(self, cnn: Cnn, configuration: Configuration) -> None:
         """Build CNN, optimizer and a batch on the configuration's device; seeded."""
@@ -334,7 +334,7 @@ class TorchStep:
         self.optimizer.zero_grad(set_to_none=True)
 
     def finish(self) -> None:
-        """Wait until the weights are updated, by reading one of the last of them."""
+        """Wait until the weights are updated, without the clock: read one of the last of them."""
         self._last.flatten()[0].item()
 
 

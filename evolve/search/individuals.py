@@ -49,13 +49,11 @@ class Individual(gp.PrimitiveTree):  # type: ignore[misc]
         self,
         nodes: list[Node],
         fitness: Fitness = UNFITTED,
-        *,
-        untidy: bool = True,
         arrays: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None,
     ) -> None:
         """Make a tree; without a fitness it is not fitted yet."""
         list.__init__(self, nodes)
-        self.fitness, self.untidy, self.arrays = fitness, untidy, arrays
+        self.fitness, self.untidy, self.arrays = fitness, True, arrays
 
     loss = property(lambda self: self.fitness.loss)
     score = property(lambda self: self.fitness.score)

@@ -136,7 +136,14 @@ def step(island: Island, problem: Problem) -> None:
         if island.generation % SIMPLIFY_INTERVAL == 0:
             _admit(island, problem, _simpler_front(island, problem))
     island.barren = island.barren + count if island.evaluations == before else 0
-    _record(island, island.evaluations - before)
+    losses = [tree.loss for tree in island.population]
+    island.logbook.record(
+        gen=island.generation,
+        nevals=island.evaluations - before,
+        best=min(losses, default=math.inf),
+        median=float(np.median(losses)) if losses else math.inf,
+        size=len(losses),
+    )
 
 
 @contextmanager
@@ -161,18 +168,6 @@ def _admit(island: Island, problem: Problem, trees: Sequence[Individual]) -> Non
     toolbox = _toolbox(island, problem)
     evaluated = toolbox.evaluate(forest_of(trees, problem.grammar))
     island.population = survived(island.population, evaluated, toolbox, problem.settings.population)
-
-
-def _record(island: Island, fitted: int) -> None:
-    """Add a record of the generation to the logbook."""
-    losses = [tree.loss for tree in island.population]
-    island.logbook.record(
-        gen=island.generation,
-        nevals=fitted,
-        best=min(losses, default=math.inf),
-        median=float(np.median(losses)) if losses else math.inf,
-        size=len(losses),
-    )
 
 
 def _evaluate(forest: Forest, *, island: Island, problem: Problem) -> list[Individual]:
@@ -223,16 +218,11 @@ def receive(island: Island, problem: Problem, fitted: list[Individual]) -> list[
         held_out = float(np.mean(tree.cases)) if problem.grouped else tree.loss
         score = held_out if math.isfinite(held_out) else math.inf
         tree.fitness = Fitness(tree.loss, tree.cases, score, cost)
-        _remember(island, tree)
+        for measure in ("score", "loss") if math.isfinite(tree.loss) else ():
+            best = island.archive.get((measure, cost))
+            if best is None or getattr(tree, measure) < getattr(best, measure):
+                island.archive[measure, cost] = tree
     return tidy
-
-
-def _remember(island: Island, tree: Individual) -> None:
-    """Archive a tree that is the best of its complexity by score or by loss."""
-    for measure in ("score", "loss") if math.isfinite(tree.loss) else ():
-        place = measure, tree.complexity
-        if place not in island.archive or getattr(tree, measure) < getattr(island.archive[place], measure):
-            island.archive[place] = tree
 
 
 def _simpler_front(island: Island, problem: Problem) -> list[Individual]:

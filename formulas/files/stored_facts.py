@@ -4,9 +4,11 @@ Other entries may be anything. A file may come from anyone, and whatever shows a
 """
 
 from collections.abc import Iterable
+from math import inf
 
 from trainlaw.formulas.errors import InputError, shown
 from trainlaw.formulas.files.codec import (
+    Codec,
     anything,
     every,
     finite_number,
@@ -18,30 +20,29 @@ from trainlaw.formulas.files.codec import (
 )
 
 
-def _share(value: object, place: str) -> float:
-    number = finite_number(value, place)
-    if not 0 <= number <= 1:
-        raise InputError(f"expected a share from 0 to 1 as {place}, got {shown(value)}")
-    return number
+def _within(low: float, high: float, expected: str) -> Codec:
+    def read(value: object, place: str) -> float:
+        number = finite_number(value, place)
+        if not low <= number <= high:
+            raise InputError(f"expected {expected} as {place}, got {shown(value)}")
+        return number
+
+    return read
+
+
+_SHARE, _FACTOR = _within(0, 1, "a share from 0 to 1"), optional(_within(1, inf, "a factor of at least 1"))
 
 
 def _support(value: object, place: str) -> object:
     name, share = listed(anything, 2)(value, place)
-    return [text(name, place), _share(share, place)]
+    return [text(name, place), _SHARE(share, place)]
 
 
-def _at_least_one(value: object, place: str) -> float:
-    number = finite_number(value, place)
-    if number < 1:
-        raise InputError(f"expected a factor of at least 1 as {place}, got {shown(value)}")
-    return number
-
-
-_NUMBER, _FACTOR = optional(finite_number), optional(_at_least_one)
+_NUMBER = optional(finite_number)
 _TEXTS, _NUMBERS = listed(text), listed(finite_number)
 _LINES = listed(record({"name": text, "rows": whole, "errors": every(_NUMBER)}, {"members": _TEXTS}))
 #: Intervals by class, as `ClassIntervals` of trainlaw.validate has them.
-BY_CLASS = record({"level": _share, "factors": every(_FACTOR), "groups": every(whole)})
+BY_CLASS = record({"level": _SHARE, "factors": every(_FACTOR), "groups": every(whole)})
 #: A joint range, as `JointRange` of trainlaw.validate has it.
 JOINT_RANGE = record(
     {

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from trainlaw.formulas.algebra.expression import Expression
 from trainlaw.formulas.formula import Formula, GroupedConstant
 from trainlaw.formulas.printers.language import Language
-from trainlaw.formulas.printers.naming import as_formula, header, identifiers
+from trainlaw.formulas.printers.naming import header, identifiers
 from trainlaw.formulas.printers.steps import named_steps
 
 
@@ -46,9 +45,9 @@ class FunctionForm:
     no_parameters: str = ""
     usual_name: str = "predict"
 
-    def write(self, formula: Formula | Expression, name: str = "") -> str:
+    def write(self, formula: Formula, name: str = "") -> str:
         """Return the source of the function of a formula, with the helpers that it calls."""
-        formula, language, name = as_formula(formula), self.language, name or self.usual_name
+        language, name = self.language, name or self.usual_name
         steps = named_steps(language.known(formula.expression))
         features = [spec.name for spec in formula.used_features]
         step_names = [step for step, _ in steps.assignments]

@@ -9,7 +9,7 @@ from trainlaw.formulas.algebra.units import Unit
 from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.printers.language import SIGNED, Language, Piece
-from trainlaw.formulas.printers.naming import as_formula, header, indexed, letter
+from trainlaw.formulas.printers.naming import header, indexed, letter
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -97,9 +97,8 @@ def latex_expression(expression: Expression, symbols: Mapping[str, str], digits:
     return language.write(language.known(expression), symbols)
 
 
-def print_latex(formula: Formula | Expression, digits: int | None = 3) -> str:
+def print_latex(formula: Formula, digits: int | None = 3) -> str:
     """Return a displayed equation and a table of its symbols with units and meanings."""
-    formula = as_formula(formula)
     comments = "".join(f"% {line}\n" for line in header(formula))
     equation = latex_equation(formula, digits)
     rows = "".join(_row(spec) for spec in (formula.target, *formula.used_features))

@@ -7,10 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from trainlaw.formulas.algebra.expression import Expression, variables
 from trainlaw.formulas.algebra.text import number_text
-from trainlaw.formulas.algebra.units import DIMENSIONLESS
-from trainlaw.formulas.features import FeatureSpec
 from trainlaw.formulas.formula import Formula
 from trainlaw.formulas.scopes import SCOPES
 
@@ -18,14 +15,6 @@ from trainlaw.formulas.scopes import SCOPES
 PLAIN = set(" .,:;()[]+=_/^|%~*-'")
 # Provenance may be long; a comment need not repeat all of it.
 MAX_COMMENT = 4000
-
-
-def as_formula(item: Formula | Expression) -> Formula:
-    """Return the formula itself, or one whose features and target have no unit and no meaning."""
-    if isinstance(item, Formula):
-        return item
-    features = tuple(FeatureSpec(name, name, DIMENSIONLESS, "") for name in variables(item))
-    return Formula(item, features, FeatureSpec("value", "y", DIMENSIONLESS, ""))
 
 
 def identifiers(names: Iterable[str], reserved: Collection[str]) -> dict[str, str]:

@@ -29,8 +29,8 @@ from trainlaw.datasets import TARGET, feature_specs, load
 from trainlaw.formulas import Formula, parse_text
 from trainlaw.validate.error_table import MACRO
 from trainlaw.validate.formula_errors import ErrorLine
-from trainlaw.validate.inclusion import Support
 from trainlaw.validate.result import OURS
+from trainlaw.validate.support import Support
 
 KEPT = Path(__file__).parent / "drawings"
 GROUPS = [

@@ -12,8 +12,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from trainlaw.datasets.features.run_features import FEATURES, TARGET, feature_specs
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import FEATURES, SINGLE_GPU_TIME, TARGET, feature_specs
 from trainlaw.formulas.algebra.derivatives import value_and_slopes
 from trainlaw.formulas.algebra.evaluation import evaluate
 from trainlaw.formulas.algebra.expression import (

@@ -35,7 +35,7 @@ from trainlaw.app.studies.skeleton import (
     stated_brackets,
 )
 from trainlaw.datasets import FEATURES, TARGET, RunTable, feature_specs, load
-from trainlaw.datasets.features.scaling_features import SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
 from trainlaw.evolve import SearchSettings
 from trainlaw.formulas import InputError
 from trainlaw.formulas.algebra.text import parse_text

@@ -19,7 +19,7 @@ from trainlaw.app.models.builtin import BUILT_IN, formula_named
 from trainlaw.app.predictions.predict import predict_runs
 from trainlaw.datasets import FEATURES, TARGET, built_in_gpus, feature_specs, find_cnn_counts
 from trainlaw.datasets.cnns.names import names_of_cnns
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
+from trainlaw.datasets.features.run_features import SCALING_FEATURES
 from trainlaw.datasets.hardware.possible import lacking
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text, variables

@@ -26,7 +26,7 @@ from trainlaw.app.studies.kinds.multi_gpu import TwoStageFit
 from trainlaw.app.studies.study import study_table
 from trainlaw.datasets import FEATURES, configuration, find_cnn_counts, find_gpu, load
 from trainlaw.datasets.features.amounts import wide_amounts
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.hardware.collectives import ALGORITHMS
 from trainlaw.datasets.measurements.runs import Setup
 from trainlaw.evolve import SearchSettings

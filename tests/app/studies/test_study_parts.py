@@ -22,7 +22,7 @@ from trainlaw.datasets import RunTable, feature_specs, load
 from trainlaw.formulas import Formula, InputError, load_formula, parse_text
 from trainlaw.validate.applicability import stored_joint_range
 from trainlaw.validate.formula_errors import overall_error
-from trainlaw.validate.inclusion import support_of
+from trainlaw.validate.support import support_of
 
 from ...commands import invoke, refused
 

@@ -6,7 +6,7 @@ import pytest
 from trainlaw.datasets import FEATURES, LAYER_FEATURES, configuration, load
 from trainlaw.datasets.features.amounts import wide_amounts
 from trainlaw.datasets.features.pair_features import PROFILE_FEATURES
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES, SINGLE_GPU_TIME
+from trainlaw.datasets.features.run_features import SCALING_FEATURES, SINGLE_GPU_TIME
 from trainlaw.datasets.files.storage import read_data_rows
 from trainlaw.formulas import infer_unit, variables
 from trainlaw.formulas.algebra.unit_inference import constant_units

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from trainlaw.datasets import FEATURES, RunTable, configuration, find_cnn_counts, load
 from trainlaw.datasets.cnns.zoo import build
-from trainlaw.datasets.features.run_features import OF_ANY_RUN
-from trainlaw.datasets.features.scaling_features import SCALING_FEATURES
+from trainlaw.datasets.features.run_features import OF_ANY_RUN, SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import LABELS
 from trainlaw.datasets.tables.measured_table import frame_sha256
 

@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from trainlaw.formulas import Apply, FeatureSpec, Formula, GroupedConstant, Unit, Variable, evaluate, to_text
+from trainlaw.formulas import (
+    Apply,
+    FeatureSpec,
+    Formula,
+    GroupedConstant,
+    Unit,
+    Variable,
+    evaluate,
+    to_text,
+    variables,
+)
 from trainlaw.formulas.algebra.expression import nodes
 from trainlaw.formulas.proofs.enclosure import enclose
 
@@ -39,6 +49,12 @@ NASTY = [
 def nasty_laws():
     """Formulas of hostile names."""
     return [nasty(name) for name in NASTY if name]
+
+
+def bare(expression):
+    """A formula whose features and target have no unit and no meaning."""
+    features = tuple(FeatureSpec(name, name, Unit(), "") for name in variables(expression))
+    return Formula(expression, features, FeatureSpec("value", "y", Unit(), ""))
 
 
 def nasty(name):

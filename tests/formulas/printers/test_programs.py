@@ -12,6 +12,8 @@ import pytest
 from trainlaw.formulas import parse_text, variables
 from trainlaw.formulas.printers.programming import FUNCTIONS, LANGUAGES
 
+from .conftest import bare
+
 ROWS = 60
 
 
@@ -38,7 +40,7 @@ def loaded(source):
 
 def in_python(expressions, points, folder):
     for item in expressions:
-        function = loaded(FUNCTIONS[".py"](item)).predict
+        function = loaded(FUNCTIONS[".py"](bare(item))).predict
         columns = [points[name].tolist() for name in variables(item)]
         yield [function(*row) for row in zip(*columns, strict=True)] if columns else [function()] * ROWS
 
@@ -56,7 +58,7 @@ def javascript_values(sources, rows):
 
 def in_javascript(expressions, points, folder):
     rows = [{name: column[row] for name, column in points.items()} for row in range(ROWS)]
-    return javascript_values([FUNCTIONS[".js"](item) for item in expressions], rows)
+    return javascript_values([FUNCTIONS[".js"](bare(item)) for item in expressions], rows)
 
 
 def in_c(expressions, points, folder):
@@ -65,7 +67,7 @@ def in_c(expressions, points, folder):
     for index, item in enumerate(expressions):
         parts += [f"#define {name} {name}_{index}" for name in LANGUAGES[".c"].helpers]
         parts += [
-            FUNCTIONS[".c"](item, name=f"f{index}"),
+            FUNCTIONS[".c"](bare(item), name=f"f{index}"),
             *(f"#undef {name}" for name in LANGUAGES[".c"].helpers),
         ]
     (folder / "all.c").write_text("\n".join(parts))
@@ -93,7 +95,7 @@ def in_r(expressions, points, folder):
     for item in expressions:
         inputs = ", ".join(f"{name} = {name}" for name in variables(item))
         lines += [
-            FUNCTIONS[".R"](item),
+            FUNCTIONS[".R"](bare(item)),
             f'cat(sprintf("%.17g", rep_len(predict_time({inputs}), {ROWS})), "\\n")',
         ]
     return r_values(lines, folder)
@@ -141,4 +143,4 @@ def test_a_function_of_python_has_a_name_a_header_and_labels(law):
     "text", ["x + 1 / 0", "(1 / 0) ^ 0 * x", "max(log(-1), x)", "x * 1e308 * (1e308 * 10)"]
 )
 def test_constants_that_are_not_finite(text):
-    assert math.isnan(loaded(FUNCTIONS[".py"](parse_text(text))).predict(2.0))
+    assert math.isnan(loaded(FUNCTIONS[".py"](bare(parse_text(text)))).predict(2.0))
