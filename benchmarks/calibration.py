@@ -5,8 +5,8 @@ A set is the runs of one source on one GPU in one precision.
 python -m benchmarks.calibration       some minutes on one thread
 
 Each GPU group of the default table is held out once: the constants of the built-in formula are fitted
-without it, so that no number of the formula has seen the group; its form has. Then k random runs of a set
-calibrate the formula, which predicts the other runs of the set.
+without it, and so are the covariances of factors, so that no number of the calibration has seen the group;
+its form has. Then k random runs of a set calibrate the formula, which predicts the other runs of the set.
 """
 
 import sys
@@ -22,7 +22,10 @@ from trainlaw.formulas import Formula, load_formula
 from trainlaw.validate.baselines.inputs import rows_drawn
 from trainlaw.validate.metrics import mape_percent
 from trainlaw.validate.refit import RefittedFormula
+from trainlaw.validate.time_covariances import time_covariances
 from trainlaw.validate.time_factors import time_factors
+
+from tools.time_covariances import sets_of
 
 NUMBERS_OF_RUNS = (1, 3, 5)
 DRAWS = 20
@@ -56,14 +59,21 @@ def laws_without(
 
 
 def errors_of(
-    law: Formula, rows: FormulaRows, seconds: np.ndarray, count: int, *, draws: int, seed: int
+    law: Formula,
+    rows: FormulaRows,
+    seconds: np.ndarray,
+    count: int,
+    *,
+    draws: int,
+    seed: int,
+    covariances: pd.DataFrame | None = None,
 ) -> tuple[float, float]:
     """Return the errors before and after calibration with `count` runs, percent, means over draws."""
     before, after = [], []
     for draw in range(draws):
         order = np.random.default_rng([seed, count, draw]).permutation(len(seconds))
         few, rest = order[:count], order[count:]
-        factors = time_factors(law, _some(rows, few), seconds[few])
+        factors = time_factors(law, _some(rows, few), seconds[few], covariances)
         calibrated, unseen = replace(law, expression=factors.apply(law)), _some(rows, rest)
         before.append(mape_percent(seconds[rest], unseen.predict(law)))
         after.append(mape_percent(seconds[rest], unseen.predict(calibrated)))
@@ -72,7 +82,7 @@ def errors_of(
 
 def _some(rows: FormulaRows, chosen: np.ndarray) -> FormulaRows:
     columns = {name: values[chosen] for name, values in rows.columns.items()}
-    return FormulaRows(columns, np.ones(len(chosen), dtype=bool))
+    return FormulaRows(columns, np.ones(len(next(iter(columns.values()))), dtype=bool))
 
 
 def measured(draws: int = DRAWS) -> pd.DataFrame:
@@ -82,11 +92,16 @@ def measured(draws: int = DRAWS) -> pd.DataFrame:
     labels = table.labels()
     groups = labels["gpu_group"].to_numpy(str)
     held_out = laws_without(law, rows, seconds, groups)
-    found = []
+    priors, sets, found = {}, sets_of(table), []
+    for group, fitted in held_out.items():
+        rest = groups != group
+        priors[group] = time_covariances(fitted, _some(rows, rest), seconds[rest], sets[rest], groups[rest])
     for key, inside in labels.groupby(["source", "gpu", "precision"]).indices.items():
-        part = held_out[groups[inside[0]]], _some(rows, inside), seconds[inside]
+        group = groups[inside[0]]
+        part = held_out[group], _some(rows, inside), seconds[inside]
         for count in NUMBERS_OF_RUNS if len(inside) >= _LEAST_RUNS else ():
-            errors = errors_of(*part, count, draws=draws, seed=int(inside[0]))
+            seed, prior = int(inside[0]), priors[group]
+            errors = errors_of(*part, count, draws=draws, seed=seed, covariances=prior)
             found.append((" ".join(key), key[2], count, *errors))
     return pd.DataFrame(found, columns=["set", "precision", "runs", "before", "after"])
 

@@ -19,6 +19,7 @@ from trainlaw.validate.error_table import BY_GPU
 from trainlaw.validate.measured_rates import MeasuredRates
 from trainlaw.validate.metrics import by_group, mape_percent
 from trainlaw.validate.result import MEASURED, StudyResult
+from trainlaw.validate.time_covariances import time_covariances
 from trainlaw.validate.time_factors import calibrated_seconds, calibrating_runs
 from trainlaw.validate.workers import run_tasks
 
@@ -48,11 +49,14 @@ def anchor_errors(
     executor : as of `run_tasks`; the table is the same for any.
     """
     tasks: list[_Anchored] = []
+    priors = _priors(result, estimator, X)
     keys = ["split", "gpu_group", *(["precision"] if "precision" in result.predictions else [])]
     for (split, group, *_), part in result.predictions.groupby(keys, sort=False):
         formula, rows, measured = held_out_part(result, estimator, X, str(split), part)
         tasks += [
-            _Anchored(len(tasks) + place, count, str(split), str(group), formula, rows, measured)
+            _Anchored(
+                len(tasks) + place, count, str(split), str(group), priors[str(split)], formula, rows, measured
+            )
             for place, count in enumerate(count for count in n_anchors if count < len(measured))
         ]
     errors = dict(run_tasks(_mean_error, tasks, workers, executor, shared=(draws, seed)))
@@ -65,13 +69,14 @@ def anchor_errors(
 class _Anchored(NamedTuple):
     """Runs of one group and precision, of which `runs` calibrate the formula of the split.
 
-    place : among all of these. measured : seconds, (n_rows,).
+    place : among all of these. prior : covariances of factors. measured : seconds, (n_rows,).
     """
 
     place: int
     runs: int
     split: str
     group: str
+    prior: pd.DataFrame
     formula: Formula
     rows: FormulaRows
     measured: np.ndarray
@@ -79,12 +84,13 @@ class _Anchored(NamedTuple):
 
 def _mean_error(task: _Anchored, draws: int, seed: int) -> tuple[int, float]:
     """Return the place of the task, and its error in percent, the mean over random choices of runs."""
-    place, count, *_, formula, rows, measured = task
+    place, count, *_, prior, formula, rows, measured = task
     random, errors = np.random.default_rng([seed, count, place]), []
     for _ in range(draws if count else 1):
         order = random.permutation(len(measured))
         anchors, rest = order[:count], order[count:]
-        predicted = calibrated_seconds(formula, rows, measured, anchors, rows.of_runs(rest))
+        asked = rows.of_runs(rest)
+        predicted = calibrated_seconds(formula, rows, measured, anchors, asked, covariances=prior)
         errors.append(mape_percent(measured[rest], predicted))
     return place, float(np.mean(errors))
 
@@ -102,6 +108,19 @@ def held_out_part(
     features = X.iloc[part["row"].to_numpy(dtype=np.int64)]
     rows = feature_rows(features, [spec.name for spec in formula.used_features])
     return formula, rows, part[MEASURED].to_numpy(dtype=float)
+
+
+def _priors(result: StudyResult, estimator: str, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the covariances of factors by split, from the runs outside it."""
+    runs, found = result.predictions, {}
+    names = [name for name in ("source", "gpu", "precision", "gpu_group") if name in runs]
+    for split in runs["split"].unique():
+        others = runs[runs["split"] != split]
+        formula, rows, measured = held_out_part(result, estimator, X, str(split), others)
+        sets = others.groupby(names).ngroup().to_numpy()
+        groups = others["gpu_group"].to_numpy(dtype=str)
+        found[str(split)] = time_covariances(formula, rows, measured, sets, groups)
+    return found
 
 
 DATA_SHEET, MICRO_BENCHMARKS = "0: data sheet", "1: and micro-benchmarks"
@@ -194,7 +213,7 @@ def calibrated_predictions(result: StudyResult, estimator: str, X: pd.DataFrame)
     """
     runs = result.predictions
     classes = [name for name in ("gpu_group", "precision", "layout") if name in runs]
-    predicted = runs[estimator].to_numpy(dtype=float, copy=True)
+    predicted, priors = runs[estimator].to_numpy(dtype=float, copy=True), _priors(result, estimator, X)
     for _, same in runs.groupby(classes, sort=False):
         for split, part in same.groupby("split", sort=False):
             known = same[same["split"] != split]
@@ -202,7 +221,8 @@ def calibrated_predictions(result: StudyResult, estimator: str, X: pd.DataFrame)
                 formula, rows, measured = held_out_part(result, estimator, X, str(split), known)
                 unknown = held_out_part(result, estimator, X, str(split), part)[1]
                 chosen = calibrating_runs(known["cnn_base"].to_numpy(str), measured)
-                found = calibrated_seconds(formula, rows, measured, chosen, unknown)
+                prior = priors[str(split)]
+                found = calibrated_seconds(formula, rows, measured, chosen, unknown, covariances=prior)
                 predicted[runs.index.get_indexer(part.index)] = found
     return predicted
 

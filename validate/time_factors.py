@@ -1,8 +1,8 @@
 """Calibration of a formula to one machine from a few runs measured on it: a factor on each of its times.
 
-The GPU's times share a common factor, and each deviates from it by another factor; times of the host
-have no common factor. All are the maximum a posteriori estimate with log-normal priors at 1: one run moves
-little, many move freely, each run the times that it consists of. Least times, which peak rates allow, stay.
+The factors are the maximum a posteriori estimate with a log-normal prior at 1: one run moves little, many
+move freely, each run the times that it consists of and those that deviate with them on other machines, by
+the covariances of `datasets/data/time_covariances.csv`. Least times, which peak rates allow, stay.
 
 Where runs of several software stacks calibrate, those of each stack but eager have a further factor on the
 whole time, close to the formula's factor of that stack.
@@ -10,8 +10,11 @@ whole time, close to the formula's factor of that stack.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
+import pandas as pd
+from trainlaw.datasets.files.storage import read_data_table
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas.algebra.expression import (
     Apply,
@@ -28,37 +31,22 @@ from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.formula import Formula
 from trainlaw.validate.least_squares import robust_least_squares
 
-# Standard deviations of logarithms, chosen on held-out GPU groups (docs/explanation/law.md): of the factor
-# common to all GPUs, of the deviation of one time from it, of the host's times, and of runs around a
-# calibrated formula.
-COMMON_DEVIATION = 0.1
-TIME_DEVIATION = 1.0
-HOST_DEVIATION = 0.4
-RUN_DEVIATION = 0.2
-# One run does not show which of its times deviates.
-_TIME_DEVIATION_OF_ONE = 0.5
+# Standard deviations of runs (ln) around a formula calibrated by one run, and by several, of which those that
+# are left out decide how much of the factors is kept. With these on half of the GPU groups ...
+RUN_DEVIATION, _DEVIATION_OF_SEVERAL = 0.2, 0.1
+# Of a time without covariances, and of a formula without times as a whole.
+_TIME_DEVIATION, _WHOLE_DEVIATION = 0.4, 0.15
 # Deviation of runs of a stack from the formula's factor of that stack: sources of one stack differ by 7 %.
 _STACK_DEVIATION = 0.1
 #: Features that are 1 for runs of a stack; eager runs have none.
 STACK_FEATURES = ("runs_channels_last", "runs_fused")
-# Standard deviations of ln(measured / predicted) in the default table, the formula refitted without the GPU
-# group: between the means of sets (a source, a GPU, a precision), and of the runs of a set around its mean.
-# With any one group left out they are 0.152 to 0.155 and 0.160 to 0.163.
-_BETWEEN_SETS, _WITHIN_SETS = 0.155, 0.162
-# Of the ratio of these variances half shrinks the factors, since the priors of the fit shrink them, too.
-_RUNS_OF_PRIOR = 0.5 * (_WITHIN_SETS / _BETWEEN_SETS) ** 2
-# Runs that are hardly off say little: a mean counts from this share of its variance on. A tenth of the
-# variance is added to the mean's square: single times may deviate while it does not.
-_LEAST_SHARE, _SHARE_OF_VARIANCE = 0.6, 0.1
 # Of few runs, shares that may be kept are weighed by the error (ln, root mean square) of each run by the
 # others; of many, that takes too long. Chosen on the same groups, of which at most 8 % become worse by half
-# a point: errors that differ by less than an eightieth count alike, and a share costs a fiftieth.
+# a point: errors that differ by less than an eightieth count alike, and a share gains a fiftieth.
 _SHARES, _MOST_LEFT_OUT = np.array([0.0, 0.25, 0.5, 0.75, 1.0]), 10
-_SAME_ERROR, _COST_OF_SHARE = 1 / 80, 0.02
-#: Times in proportion to the host's launch time, which have one factor.
-LAUNCH_TIMES = ("host_s", "conv_launch_s")
+_SAME_ERROR, _GAIN_OF_SHARE = 1 / 80, 0.02
 #: Times that depend on the host, not on the GPU.
-HOST_TIMES = (*LAUNCH_TIMES, "input_copy_s")
+HOST_TIMES = ("host_s", "conv_launch_s", "input_copy_s")
 #: Bounds that no machine undercuts.
 LEAST_TIMES = ("least_time_s",)
 # Share of the logarithm of a 90 % interval that is left after that number of runs: ratios of the quantiles of
@@ -76,9 +64,9 @@ _DIGITS_OF_CONSTANTS = 6
 class TimeFactors:
     """Factors on the times of a formula.
 
-    common : factor that those of the GPU's times contain; of a formula without times, on the whole. by_time :
-    factor by feature. by_stack : factor of the whole time by feature of a stack; empty where runs of one
-    stack calibrated.
+    common : by which they change the runs that calibrated, in the geometric mean; of a formula without times,
+    the factor on the whole. by_time : factor by feature. by_stack : factor of the whole time by feature of a
+    stack; empty where runs of one stack calibrated.
     """
 
     common: float
@@ -113,89 +101,103 @@ class TimeFactors:
         return with_constants(merged, short)
 
 
-def time_factors(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> TimeFactors:
+def time_factors(
+    formula: Formula, rows: FormulaRows, seconds: np.ndarray, covariances: pd.DataFrame | None = None
+) -> TimeFactors:
     """Return the factors of a formula from runs measured on one machine.
 
-    formula : of whole runs or of layers. rows : the runs as rows of it. seconds : measured, (n_runs,). One
-    factor per time in the formula, and per stack of several, with three significant digits; 1 without a run.
-    InputError where the formula has no finite, positive time for a run.
+    formula : of whole runs or of layers. rows : the runs as rows of it. seconds : measured, (n_runs,).
+    covariances : of ln of the factors by time, those of the default table by default. One factor per time in
+    the formula, and per stack of several, with three significant digits; 1 without a run. InputError where
+    the formula has no finite, positive time for a run.
     """
     if not len(seconds):
         return TimeFactors(1.0, {})
-    fit = _fit(formula, rows, seconds)
-    kept = _kept(formula, rows, seconds, fit.before)
-    return fit.factors(fit.logs * kept)
+    spread = _spread(calibrated_times(formula), covariances)
+    fit = _fit(formula, rows, seconds, spread)
+    found = fit.factors(fit.logs * _kept(formula, rows, seconds, spread))
+    changes = np.log(found.seconds(formula, rows) / rows.predict(formula))
+    return replace(found, common=rounded(float(np.exp(changes.mean())), _SIGNIFICANT_DIGITS))
 
 
 def calibrated_seconds(
-    formula: Formula, rows: FormulaRows, seconds: np.ndarray, measured: np.ndarray, asked: FormulaRows
+    formula: Formula,
+    rows: FormulaRows,
+    seconds: np.ndarray,
+    measured: np.ndarray,
+    asked: FormulaRows,
+    *,
+    covariances: pd.DataFrame | None = None,
 ) -> np.ndarray:
     """Return the time of each run asked for, in s, by the formula that some measured runs calibrate.
 
     measured : which of `rows` calibrate, as `FormulaRows.of_runs` takes it. Further arguments and errors as
     for `time_factors`.
     """
-    return time_factors(formula, rows.of_runs(measured), seconds[measured]).seconds(formula, asked)
+    found = time_factors(formula, rows.of_runs(measured), seconds[measured], covariances)
+    return found.seconds(formula, asked)
 
 
 @dataclass(frozen=True)
 class _Fit:
     """The factors of a formula before they are shrunk.
 
-    names, stacks : of their features. spread : as `_spread` returns it. logs : parameters. before : ln of
-    predicted over measured of each run, (n_runs,).
+    names, stacks : of their features. spread : as `_spread` returns it. logs : parameters, the last ones of
+    the stacks.
     """
 
     names: tuple[str, ...]
     stacks: tuple[str, ...]
     spread: np.ndarray
     logs: np.ndarray
-    before: np.ndarray
 
     def factors(self, logs: np.ndarray) -> TimeFactors:
         """Return the factors that these parameters are."""
         n_times = len(self.spread)
 
         def named(of: Sequence[str], values: np.ndarray) -> dict[str, float]:
-            short = (rounded(float(value), _SIGNIFICANT_DIGITS) for value in np.exp(values))
+            short = (rounded(float(value), _SIGNIFICANT_DIGITS) for value in values)
             return dict(zip(of, short, strict=False))
 
-        common = rounded(float(np.exp(logs[0])), _SIGNIFICANT_DIGITS)
-        by_time = named(self.names, logs[:n_times] @ self.spread)
-        return TimeFactors(common, by_time, named(self.stacks, logs[n_times:]))
+        of_times = _factors(logs[:n_times] @ self.spread)
+        whole = 1.0 if self.names else rounded(float(of_times[0]), _SIGNIFICANT_DIGITS)
+        return TimeFactors(whole, named(self.names, of_times), named(self.stacks, np.exp(logs[n_times:])))
 
 
-def _fit(formula: Formula, rows: FormulaRows, seconds: np.ndarray) -> _Fit:
+def _fit(formula: Formula, rows: FormulaRows, seconds: np.ndarray, spread: np.ndarray) -> _Fit:
     """Return the maximum a posteriori estimate."""
-    names = calibrated_times(formula)
-    spread, deviations = _spread(names, len(seconds))
-    stacks, n_times = _mixed_stacks(formula, rows), len(deviations)
+    names, stacks = calibrated_times(formula), _mixed_stacks(formula, rows)
+    n_times, start = len(spread), np.zeros(len(spread) + len(stacks))
     is_stack = np.array([rows.columns[name] for name in stacks])
-    deviations = np.append(deviations, np.full(len(stacks), _STACK_DEVIATION))
+    deviations = np.append(np.ones(n_times), np.full(len(stacks), _STACK_DEVIATION))
+    of_run = RUN_DEVIATION if len(seconds) == 1 else _DEVIATION_OF_SEVERAL
 
     def log_times(logs: np.ndarray) -> np.ndarray:
         """From sets of parameters, (n_sets, k), to ln(seconds) of each run, (n_sets, n_runs)."""
-        shares = logs[:, :n_times] @ spread
+        factors = _factors(logs[:, :n_times] @ spread)
         with np.errstate(all="ignore"):
-            found = rows.predict_scaled(formula, names, np.exp(shares))
-            alike = np.log(np.where(found > 0, found, np.nan)) + (0.0 if names else shares)
+            found = rows.predict_scaled(formula, names, factors)
+            alike = np.log(np.where(found > 0, found, np.nan)) + (0.0 if names else np.log(factors))
         return alike + logs[:, n_times:] @ is_stack if stacks else alike
 
     wanted = np.log(seconds)
-    start = np.zeros(len(deviations))
-    before = log_times(start[None])[0] - wanted
-    if not np.isfinite(before).all():
+    if not np.isfinite(log_times(start[None])).all():
         raise InputError("calibration: the formula has no finite, positive time for a measured run")
 
     def residuals(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         step = 1e-5
         found = log_times(np.vstack([logs, logs + step * np.eye(len(logs))]))
-        return (found[0] - wanted) / RUN_DEVIATION, (found[1:] - found[0]).T / step / RUN_DEVIATION
+        return (found[0] - wanted) / of_run, (found[1:] - found[0]).T / step / of_run
 
     fitted = robust_least_squares(
         residuals, start, soft_l1_scale=1.0, deviation=deviations, max_steps=30, tolerance=1e-5
     )
-    return _Fit(names, stacks, spread, fitted.parameters, before)
+    return _Fit(names, stacks, spread, fitted.parameters)
+
+
+def _factors(logs: np.ndarray) -> np.ndarray:
+    """Return the factors of parameters: exp(x) below 1, 1 + x above, so that no time explodes."""
+    return np.where(logs > 0, 1.0 + logs, np.exp(np.minimum(logs, 0.0)))
 
 
 def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -210,26 +212,23 @@ def left_out_times(formula: Formula, rows: FormulaRows, seconds: np.ndarray, par
     return found
 
 
-def _kept(formula: Formula, rows: FormulaRows, seconds: np.ndarray, before: np.ndarray) -> float:
-    """Return the share of the factors' logarithms to keep.
-
-    Of few runs, shares count by how well each run is predicted from the others; else the mean deviation
-    decides. before : ln of predicted over measured of each run, (n_runs,).
-    """
-    n_runs = len(before)
-    if 1 < n_runs <= _MOST_LEFT_OUT:
-        misfits = np.array([_misfits(formula, rows, seconds, place) for place in range(n_runs)])
-        errors = np.sqrt((misfits**2).mean(axis=0)) + _COST_OF_SHARE * _SHARES
-        weights = np.exp((errors.min() - errors) / _SAME_ERROR)
-        return float((weights * _SHARES).sum() / weights.sum())
-    seen = float(before.mean() ** 2 + _SHARE_OF_VARIANCE * before.var())
-    return n_runs / (n_runs + _RUNS_OF_PRIOR) * seen / (seen + _LEAST_SHARE * _WITHIN_SETS**2 / n_runs)
+def _kept(formula: Formula, rows: FormulaRows, seconds: np.ndarray, spread: np.ndarray) -> float:
+    """Return the share of the factors' logarithms to keep; of few runs, as they predict each other."""
+    n_runs = len(seconds)
+    if not 1 < n_runs <= _MOST_LEFT_OUT:
+        return 1.0
+    misfits = np.array([_misfits(formula, rows, seconds, spread, place) for place in range(n_runs)])
+    errors = np.sqrt((misfits**2).mean(axis=0)) - _GAIN_OF_SHARE * _SHARES
+    weights = np.exp((errors.min() - errors) / _SAME_ERROR)
+    return float((weights * _SHARES).sum() / weights.sum())
 
 
-def _misfits(formula: Formula, rows: FormulaRows, seconds: np.ndarray, place: int) -> np.ndarray:
+def _misfits(
+    formula: Formula, rows: FormulaRows, seconds: np.ndarray, spread: np.ndarray, place: int
+) -> np.ndarray:
     """Return ln of predicted over measured of one run by the others, for each share that may be kept."""
     others = np.arange(len(seconds)) != place
-    fit, alone = _fit(formula, rows.of_runs(others), seconds[others]), rows.of_runs(~others)
+    fit, alone = _fit(formula, rows.of_runs(others), seconds[others], spread), rows.of_runs(~others)
     found = (fit.factors(share * fit.logs).seconds(formula, alone)[0] for share in _SHARES)
     return np.asarray(np.log(np.array(list(found)) / seconds[place]))
 
@@ -268,20 +267,23 @@ def _mixed_stacks(formula: Formula, rows: FormulaRows) -> tuple[str, ...]:
     return tuple(name for name in used if len(np.unique(rows.columns[name])) > 1)
 
 
-def _spread(names: Sequence[str], n_runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrix from parameters to logarithms of factors, (k, n_times), and their priors, (k,).
+def _spread(names: Sequence[str], covariances: pd.DataFrame | None) -> np.ndarray:
+    """Return the matrix from parameters of unit deviation to logarithms of factors, (k, n_times).
 
-    The first parameter is common to the times of the GPU. Without times it is the factor of the whole.
+    Without times it is the deviation of the factor of the whole.
     """
     if not names:
-        return np.ones((1, 1)), np.array([COMMON_DEVIATION])
-    common = np.array([name not in HOST_TIMES for name in names], dtype=np.float64)
-    owners = [LAUNCH_TIMES[0] if name in LAUNCH_TIMES else name for name in names]
-    different = list(dict.fromkeys(owners))
-    single = np.array([[float(owner == name) for owner in owners] for name in different])
-    of_time = TIME_DEVIATION if n_runs > 1 else _TIME_DEVIATION_OF_ONE
-    deviations = [HOST_DEVIATION if name in HOST_TIMES else of_time for name in different]
-    return np.vstack([common, single]), np.array([COMMON_DEVIATION, *deviations])
+        return np.array([[_WHOLE_DEVIATION]])
+    known = shipped_covariances() if covariances is None else covariances
+    found = known.reindex(index=[*names], columns=[*names]).fillna(0.0).to_numpy()
+    alone = [0.0 if name in known.index else _TIME_DEVIATION**2 for name in names]
+    return np.asarray(np.linalg.cholesky(found + np.diag(alone)).T)
+
+
+@cache
+def shipped_covariances() -> pd.DataFrame:
+    """Return the covariances of ln of factors between the sets of the default table, by time."""
+    return read_data_table("time_covariances.csv").set_index("name")
 
 
 def interval_share(n_runs: int) -> float:

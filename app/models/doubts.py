@@ -18,13 +18,11 @@ from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
 
 _ROWS = toml_table(__file__, "doubts.toml")
-REFUSES, WARNS = "refuses", "warns"
 #: Factor to the formula, in the median, from which on times are refused, and longer times are warned of.
 MOST_OF_RUN: float = _ROWS["table"]["limits"]["known"][1]
 DOUBTFUL: float = _ROWS["whole"]["limits"]["known"][1]
 # How the precision was stated does not change a time.
 _CONFIGURATION = (*(name for name in SERIES if name != "precision_stated"), "batch_per_gpu")
-_NOT_MEASURED = r"9\.999*0*e"  # 999 or 9999, where a script had no time
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,10 @@ def _runs(evidence: Evidence, limits: Limits) -> Found:
     far |= is_apart & (alike.transform("size") >= limits["series"]).to_numpy()
     equal = pd.Series(law_s, frame.index).groupby([frame["gpu"], frame["time_s"]])
     is_mark = equal.transform("max") > limits["marks"][0] * equal.transform("min")
-    is_mark |= frame["time_s"].map("{:.6e}".format).str.match(_NOT_MEASURED)
+    is_mark |= frame["time_s"].map("{:.6e}".format).str.match(limits["nines"])
+    # Times in exact proportion to the batch are one throughput.
+    per_image = evidence.over_smaller(seconds / frame["batch_per_gpu"].to_numpy())
+    is_mark |= np.abs(per_image - 1.0) < limits["proportional"]
     places = np.flatnonzero(far | (is_mark.to_numpy() & (np.abs(logs) > log(limits["marks"][1]))))
     texts = (
         f"row {place + 1}: {show_seconds(seconds[place])}, the formula gives {show_seconds(law_s[place])}"
@@ -234,7 +235,7 @@ def row_doubts(name: str, evidence: Evidence, reader: str = "", **limits: object
 
 
 def run_doubts(
-    runs: RunTable, law_s: np.ndarray | None = None, but: Collection[str] = (), gravity: str = REFUSES
+    runs: RunTable, law_s: np.ndarray | None = None, but: Collection[str] = (), gravity: str = "refuses"
 ) -> tuple[Doubt, ...]:
     """Return what speaks against the times of runs; () for times that can be right.
 
@@ -261,7 +262,7 @@ def remarks(runs: MeasuredTable, law_s: np.ndarray | None = None) -> tuple[str, 
     """
     if not isinstance(runs, RunTable) or runs.name in DATASETS:
         return ()
-    return tuple(doubt.text for doubt in run_doubts(runs, law_s, gravity=WARNS))
+    return tuple(doubt.text for doubt in run_doubts(runs, law_s, gravity="warns"))
 
 
 def time_doubt(runs: RunTable, seconds: float) -> str:

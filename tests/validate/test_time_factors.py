@@ -1,12 +1,20 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from trainlaw.datasets import feature_specs
 from trainlaw.datasets.features.run_features import TARGET
 from trainlaw.datasets.measurements.formula_rows import FormulaRows
 from trainlaw.formulas import Formula, InputError, constants, parse_text
-from trainlaw.validate.time_factors import calibrated_times, calibrating_runs, interval_share, time_factors
+from trainlaw.validate.time_covariances import time_covariances
+from trainlaw.validate.time_factors import (
+    calibrated_times,
+    calibrating_runs,
+    interval_share,
+    shipped_covariances,
+    time_factors,
+)
 
 NAMES = ("other_matrix_s", "conv_output_cached_s", "host_s", "least_time_s", "clock_ratio")
 LAW = Formula(
@@ -14,6 +22,8 @@ LAW = Formula(
     feature_specs(NAMES),
     TARGET,
 )
+# Each time deviates alone.
+INDEPENDENT = pd.DataFrame(0.16 * np.eye(3), calibrated_times(LAW), calibrated_times(LAW))
 
 
 def rows_of(n_runs, seed=0):
@@ -31,7 +41,8 @@ def slower(rows, **factors):
 
 def test_many_runs_find_the_factor_of_each_time():
     rows = rows_of(200)
-    found = time_factors(LAW, rows, slower(rows, other_matrix_s=1.5, conv_output_cached_s=0.7)).by_time
+    seconds = slower(rows, other_matrix_s=1.5, conv_output_cached_s=0.7)
+    found = time_factors(LAW, rows, seconds, INDEPENDENT).by_time
     assert found["other_matrix_s"] == pytest.approx(1.5, rel=0.03)
     assert found["conv_output_cached_s"] == pytest.approx(0.7, rel=0.03)
     assert found["host_s"] == 1.0  # no run tells
@@ -55,9 +66,9 @@ def test_few_runs_that_predict_each_other_move_further_than_those_that_do_not():
 def test_a_run_limited_by_the_host_moves_the_host_alone():
     rows = rows_of(3)
     rows = replace(rows, columns={**rows.columns, "host_s": 1e6 * rows.columns["host_s"]})
-    found = time_factors(LAW, rows, 0.5 * rows.predict(LAW))
-    assert found.common == 1.0
-    assert found.by_time["host_s"] < 0.7
+    found = time_factors(LAW, rows, 0.5 * rows.predict(LAW), INDEPENDENT).by_time
+    assert found["other_matrix_s"] == 1.0
+    assert found["host_s"] < 0.7
 
 
 def test_runs_as_predicted_leave_the_law_as_it_is():
@@ -104,32 +115,48 @@ def test_more_runs_leave_a_narrower_interval():
     assert shares == sorted(shares, reverse=True)
 
 
-@pytest.mark.parametrize(("name", "prior"), [("other_matrix_s", 0.1**2 + 0.5**2), ("host_s", 0.4**2)])
+@pytest.mark.parametrize("name", ["other_matrix_s", "host_s"])
 @pytest.mark.parametrize("ratio", [0.6, 1.3])
-def test_one_run_moves_by_the_maximum_of_the_posterior(name, prior, ratio):
-    """Prior log-normal, error of the run soft L1 with a scale of 0.2; less by the variances of sets."""
+def test_one_run_moves_by_the_maximum_of_the_posterior(name, ratio):
+    """Prior log-normal by the shipped covariances, error of the run soft L1 with a scale of 0.2."""
     law = replace(LAW, expression=parse_text(name), features=feature_specs((name,)))
-    rows = rows_of(1)
+    rows, prior = rows_of(1), shipped_covariances().loc[name, name]
     moved = np.linspace(-0.6, 0.6, 120_001)
-    cost = 2.0 * (np.sqrt(1.0 + ((moved - np.log(ratio)) / 0.2) ** 2) - 1.0) + moved**2 / prior
+    # Factors above 1 are linear in the parameter.
+    logs = np.where(moved > 0, np.log1p(np.maximum(moved, 0.0)), moved)
+    cost = 2.0 * (np.sqrt(1.0 + ((logs - np.log(ratio)) / 0.2) ** 2) - 1.0) + moved**2 / prior
     found = time_factors(law, rows, ratio * rows.predict(law))
-    between, within = 0.155**2, 0.162**2
-    kept = between / (between + 0.5 * within) * np.log(ratio) ** 2 / (np.log(ratio) ** 2 + 0.6 * within)
-    assert found.by_time[name] == pytest.approx(np.exp(kept * moved[np.argmin(cost)]), abs=0.006)
-    of_gpu = name != "host_s"
-    common = np.exp(kept * moved[np.argmin(cost)] * 0.1**2 / prior) if of_gpu else 1.0
-    assert found.common == pytest.approx(common, abs=0.006)
+    assert found.by_time[name] == found.common == pytest.approx(np.exp(logs[np.argmin(cost)]), abs=0.006)
 
 
-def test_times_of_the_host_have_one_factor():
+def test_times_that_vary_together_move_together():
     expression = parse_text("host_s + 2 * conv_launch_s + other_matrix_s")
     features = feature_specs(("host_s", "conv_launch_s", "other_matrix_s"))
     law = replace(LAW, expression=expression, features=features)
-    launches = np.array([1.0, 2.0, 1.0])
-    columns = {"host_s": launches, "conv_launch_s": launches / 3, "other_matrix_s": np.array([0.1, 0.1, 3.0])}
-    rows = FormulaRows(columns, np.ones(3, dtype=bool))
-    found = time_factors(law, rows, rows.predict(law, {"host_s": 2, "conv_launch_s": 2})).by_time
-    assert found["host_s"] == found["conv_launch_s"] > 1.4
+    columns = {"host_s": np.ones(2), "conv_launch_s": np.zeros(2), "other_matrix_s": np.full(2, 1e-6)}
+    rows = FormulaRows(columns, np.ones(2, dtype=bool))
+    found = time_factors(law, rows, 2.0 * rows.predict(law)).by_time
+    assert found["host_s"] > 1.5 and found["conv_launch_s"] > 1.5
+
+
+def test_planted_covariances_are_found():
+    """Of 120 sets whose times deviate by 0.5 together, and a third one alone by 0.2."""
+    random, rows = np.random.default_rng(0), rows_of(2400)
+    sets = np.repeat(np.arange(120), 20)
+    together, alone = random.normal(0.0, 0.5, 120)[sets], random.normal(0.0, 0.2, 120)[sets]
+    law = replace(LAW, expression=parse_text("other_matrix_s + conv_output_cached_s + 3000 * host_s"))
+    columns = dict(rows.columns)
+    for name, deviation in {
+        "other_matrix_s": together,
+        "conv_output_cached_s": together,
+        "host_s": alone,
+    }.items():
+        columns[name] = columns[name] * np.exp(deviation)
+    seconds = replace(rows, columns=columns).predict(law)
+    found = time_covariances(law, rows, seconds, sets, sets.astype(str))
+    assert found.loc["other_matrix_s", "other_matrix_s"] == pytest.approx(0.25, rel=0.3)
+    assert found.loc["other_matrix_s", "conv_output_cached_s"] == pytest.approx(0.25, rel=0.3)
+    assert abs(found.loc["host_s", "other_matrix_s"]) < 0.05
 
 
 def test_factors_have_three_digits_and_constants_six():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import exp, hypot, log
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import trainlaw
@@ -18,6 +19,7 @@ from trainlaw.app.text.tables import terminal_width
 from trainlaw.datasets import RunTable, load
 from trainlaw.formulas import Formula, InputError, load_formula
 from trainlaw.validate.formula_intervals import interval_of
+from trainlaw.validate.time_factors import calibrated_times, shipped_covariances
 
 from ...commands import check_width, invoke
 
@@ -35,6 +37,12 @@ def some(runs, gpu, count, slower=1.0, law=None):
         return table
     times = slower * formula_rows(law, table).predict(law)
     return RunTable("some", frame.assign(time_s=times), runs.facts)
+
+
+def test_the_shipped_covariances_are_of_the_times_of_the_law(law):
+    found = shipped_covariances()
+    assert [*found.index] == [*found.columns] == [*calibrated_times(law)]
+    assert np.linalg.eigvalsh(found.to_numpy()).min() > 0
 
 
 def test_a_slow_card_is_predicted_better_after_a_few_runs(law, runs):

@@ -257,6 +257,16 @@ def test_times_off_as_a_whole_are_remarked_on_with_the_usual_causes(tmp_path, ru
     assert not any("accumulated" in note for note in imported(tmp_path / "r.csv", own, "s", own.law_s).notes)
 
 
+def test_times_in_proportion_to_the_batch_are_of_one_throughput():
+    rows = [("V100-SXM2-16GB", "resnet50", batch, "fp32", 1.0) for batch in (8, 32, 128)]
+    frame = pd.DataFrame(rows, columns=["gpu", "cnn", "batch_per_gpu", "precision", "time_s"])
+    law_s = law_seconds(runs_from_frame(frame, "runs"))
+    assert run_doubts(runs_from_frame(frame.assign(time_s=law_s), "runs")) == ()
+    derived = frame.assign(time_s=frame["batch_per_gpu"] * law_s[0] / 8)
+    (doubt,) = run_doubts(runs_from_frame(derived, "runs"))
+    assert doubt.name == "runs" and doubt.places == (1, 2)
+
+
 STATISTICS = {
     # Headings over the mean, 0.9 and 1.1 times the mean, and that which is offered, "" where none is doubted.
     ("mean (ms)", "min (ms)", "max (ms)"): "",
