@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 
@@ -47,11 +48,6 @@ def progress_text(progress: SweepProgress) -> str:
     known = f" (95 % interval {progress.interval * 100:.1f} % wide)" if isfinite(progress.interval) else ""
     left = seconds_text(progress.remaining_s)
     return f"{head}: {show_seconds(progress.median_s)}{known}; about {left} left"
-
-
-def print_progress(progress: SweepProgress) -> None:
-    """Print the result of a configuration on standard error, unbuffered."""
-    print(progress_text(progress), file=sys.stderr, flush=True)
 
 
 def print_rates(gpu: str, rates: AchievedRates) -> None:
@@ -99,21 +95,18 @@ def run_profile(options: ProfileOptions) -> str:
     if "TORCHELASTIC_RUN_ID" in os.environ:
         raise InputError("expected one process, got torchrun: several would write the same file")
     device = device_here(options.device)
-    threads = _threads(options, device)
+    # One thread feeds a GPU; the number of threads of a CPU is part of the configuration.
+    asked = counts_of(options.threads, "--threads") if options.threads and device == "cpu" else ()
+    threads = asked or (default_threads(device),)
     if options.micro:
         precisions = parse_names(options.precision)
         found = profile_micro(device, threads, precisions, options.out, print_rates)
         return f"{found}: achieved rates, for trainlaw study --rates"
     wanted = _configurations(options, device, threads)
     rule = StoppingRule(options.interval / 100, options.limit_seconds)
-    return finished_text(options.out, profile_runs(wanted, options.out, rule, print_progress), len(wanted))
-
-
-def _threads(options: ProfileOptions, device: str) -> Sequence[int]:
-    # One thread feeds a GPU; the number of threads of a CPU is part of the configuration.
-    if options.threads and device == "cpu":
-        return counts_of(options.threads, "--threads")
-    return [default_threads(device)]
+    show = partial(print, file=sys.stderr, flush=True)
+    tried = profile_runs(wanted, options.out, rule, lambda progress: show(progress_text(progress)))
+    return finished_text(options.out, tried, len(wanted))
 
 
 def _configurations(options: ProfileOptions, device: str, threads: Sequence[int]) -> list[Configuration]:

@@ -1,6 +1,5 @@
 """A formula made readable: short constants at a measured cost, and equivalent forms, the shortest first."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -68,7 +67,10 @@ def equivalent_forms(formula: Formula) -> list[Form]:
     summed = reduce(lambda left, right: Apply("add", (left, right)), terms_of(formula))
     raw = in_raw_columns(formula)
     shorter, merged, short_raw = simplify_all([plain, summed, raw])
-    points = _points(formula)
+    # Random points within the training ranges; from 0.1 to 10 where there are none.
+    generator = np.random.default_rng(0)
+    ends = {spec.name: formula.ranges.get(spec.name, (0.1, 10.0)) for spec in formula.used_features}
+    points = {name: generator.uniform(*pair, 256) for name, pair in ends.items()}
     wanted = [
         Form("as evolved", plain),
         Form("simplified", shorter),
@@ -82,12 +84,3 @@ def equivalent_forms(formula: Formula) -> list[Form]:
         if known and to_text(form.expression) not in found:
             found[to_text(form.expression)] = form
     return sorted(found.values(), key=lambda form: form.complexity)
-
-
-def _points(formula: Formula) -> Mapping[str, np.ndarray]:
-    """Random points within the training ranges; from 0.1 to 10 where there are none."""
-    generator = np.random.default_rng(0)
-    return {
-        spec.name: generator.uniform(*formula.ranges.get(spec.name, (0.1, 10.0)), 256)
-        for spec in formula.used_features
-    }

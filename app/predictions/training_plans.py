@@ -223,7 +223,10 @@ def _rows(
             setups = setups_in(precision, one)
             if len(gpus) > 1 and any(impossible(gpu, setup) for setup in setups):
                 continue
-            batches = _batches(largest[key], options.batches)
+            # The largest power of two where none is wanted and no usual one fits.
+            batches = [batch for batch in options.batches or BATCHES if batch <= largest[key]]
+            if not batches and largest[key] and not options.batches:
+                batches = [2 ** (largest[key].bit_length() - 1)]
             settings = [configured_row(cnn, gpu, batch, setup) for batch in batches[:1] for setup in setups]
             for batch in batches:
                 rows += [{**row, "batch_per_gpu": batch} for row in settings]
@@ -260,12 +263,6 @@ def _precisions(gpu: Gpu) -> tuple[str, ...]:
     """PyTorch's default, and mixed precision where the hardware gains by it and its peak rate is known."""
     gains = gpu.has_fast_fp16 != 0 and gpu.peak_fp16_flop_per_s > gpu.peak_fp32_flop_per_s
     return (gpu.default_precision, "amp") if gains else (gpu.default_precision,)
-
-
-def _batches(largest: int, wanted: tuple[int, ...]) -> list[int]:
-    """The batches that fit; the largest power of two where none was wanted and no usual one fits."""
-    fitting = [batch for batch in wanted or BATCHES if batch <= largest]
-    return fitting or ([2 ** (largest.bit_length() - 1)] if largest and not wanted else [])
 
 
 def _answers(

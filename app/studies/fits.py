@@ -1,6 +1,6 @@
 """All fits of a study: one per estimator and fold, and those on all rows, which give the formulas."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -154,7 +154,13 @@ def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Jou
     # waits long for the last one.
     names = sorted(everything, key=lambda name: name != STEPWISE)
     fitted = {name: everything[name] for name in names if name != PRUNED_LAW}
-    result = _in_order(run_splits(material.splits, fitted, progress=on_fit), list(everything))
+    fitted_result = run_splits(material.splits, fitted, progress=on_fit)
+
+    def place_of(model: str) -> int:
+        return max(at for at, name in enumerate(everything) if f"{model} ".startswith(f"{name} "))
+
+    # The models keep the order of their estimators.
+    result = fitted_result.chosen({name: name for name in sorted(fitted_result.estimators, key=place_of)})
     interrupted, best, generations = bool(result.missing_splits), THE_LAW, None
     if EVOLVED in estimators and not interrupted:
         best = best_candidate(result, front_sizes(definition))
@@ -170,15 +176,6 @@ def fit_all(material: Material, place: Place, on_fit: OnFit | None, journal: Jou
     found = _finished(running, interrupted)
     best = best if best.method in found else THE_LAW
     return Fits(result, generations, found, best, len(found) < len(running))
-
-
-def _in_order(result: StudyResult, names: Sequence[str]) -> StudyResult:
-    """Return the result with its models in the order of the estimators that they are of."""
-
-    def place(model: str) -> int:
-        return max(at for at, name in enumerate(names) if f"{model} ".startswith(f"{name} "))
-
-    return result.chosen({name: name for name in sorted(result.estimators, key=place)})
 
 
 _Whole = Future[dict[str, object]]

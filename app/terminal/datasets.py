@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +76,16 @@ def table_text(name: str) -> str:
         rows = [[row.source, row.rows, row.licence] for row in counts.itertuples()]
     parts = ["\n".join(head), Table.of(["source", dataset.kind, "licence"], rows).text() if rows else ""]
     title = f"{dataset.kind} (smallest-largest batch), by GPU and {_COLUMNS[dataset.kind]}:"
-    return "\n\n".join([*filter(None, parts), title, *_blocks(coverage(table))])
-
-
-_COLUMNS = {"runs": "CNN", "layers": "kind of layer", "pairs": "target GPU"}
-
-
-def _blocks(cells: pd.DataFrame) -> Iterator[str]:
-    """Yield the table in blocks of columns that fit the terminal, without empty rows."""
+    cells, blocks = coverage(table), list[str]()
     widths = [max(len(str(name)), int(cells[name].str.len().max())) for name in cells.columns]
     for columns in _column_blocks(cells, widths, terminal_width() - max(map(len, cells.index))):
         filled = cells.loc[(cells[columns] != "").any(axis=1), columns]
-        rows = [[gpu, *row] for gpu, row in zip(filled.index, filled.to_numpy().tolist(), strict=True)]
-        yield Table.of(["", *map(str, columns)], rows).text()
+        lines = [[gpu, *row] for gpu, row in zip(filled.index, filled.to_numpy().tolist(), strict=True)]
+        blocks.append(Table.of(["", *map(str, columns)], lines).text())
+    return "\n\n".join([*filter(None, parts), title, *blocks])
+
+
+_COLUMNS = {"runs": "CNN", "layers": "kind of layer", "pairs": "target GPU"}
 
 
 def _column_blocks(cells: pd.DataFrame, widths: Sequence[int], free: int) -> list[list[Any]]:
