@@ -71,19 +71,17 @@ def explanations(
                     "resource": name,
                     "time_s": time,
                     "share": time / total,
-                    "terms": _plain(groups.get(name, [])),
+                    "terms": [
+                        {"term": one.text, "meaning": one.term.title, "time_s": one.seconds}
+                        for one in groups.get(name, [])
+                        if one.seconds
+                    ],
                 }
                 for name, time in sorted(sums.items(), key=lambda item: -item[1])
                 if time
             ],
             "largest_of": [{name: float(values[row]) for name, values in sides.items()} for sides in bound],
         }
-
-
-def _plain(terms: Sequence[TermTime]) -> list[dict[str, object]]:
-    return [
-        {"term": one.text, "meaning": one.term.title, "time_s": one.seconds} for one in terms if one.seconds
-    ]
 
 
 def _largest_sides(formula: Formula, runs: RunTable) -> list[Mapping[str, np.ndarray]]:

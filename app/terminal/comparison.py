@@ -99,6 +99,12 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
     ]
     defined = ((name, *(run.facts.get(name) for run in (first, second))) for name in _DEFINITION)
     differing = [f"  {name}: A {one}, B {other}" for name, one, other in defined if one != other]
+    a, b = map(_summary, (first, second), estimators)
+    means = [
+        f"  {title}: A {show_percent(float(a[metric]))} %, B {show_percent(float(b[metric]))} %"
+        for metric, title in MEANS.items()
+        if metric in a and metric in b
+    ]
     parts = [
         f"A {names[0]}\nB {names[1]}",
         *differing,
@@ -106,7 +112,7 @@ def comparison_text(first: StoredRun, second: StoredRun, estimators: tuple[str, 
         f"{len(rows)} groups of {by};",
         f"  {interval}; {verdict}",
         f"  {comparison.n_rows} rows paired, {comparison.n_unpaired} held out by one run only",
-        *_means(first, second, estimators),
+        *means,
         "",
         Table.of([by, "runs", "A %", "B %", "B - A"], rows).text(indent="  "),
     ]
@@ -136,16 +142,6 @@ def _summary(run: StoredRun, estimator: str) -> dict[str, float]:
     """Return the errors of an estimator over all rows of its run, by metric, %."""
     means = run.result.summary().set_index("estimator").loc[estimator]
     return dict(zip(map(str, means.index), means.to_numpy(dtype=float).tolist(), strict=True))
-
-
-def _means(first: StoredRun, second: StoredRun, estimators: tuple[str, str]) -> list[str]:
-    """One line per mean of the error that both runs have, over all rows of each."""
-    a, b = map(_summary, (first, second), estimators)
-    return [
-        f"  {title}: A {show_percent(float(a[metric]))} %, B {show_percent(float(b[metric]))} %"
-        for metric, title in MEANS.items()
-        if metric in a and metric in b
-    ]
 
 
 def fronts_text(first: Path, second: Path) -> str:

@@ -155,11 +155,7 @@ OF_PAIRS = StudyKind(
     read=_table,
     rows=rows_of_pairs,
     baselines={**baselines_for("gpu_pair"), **named_baselines(*_ALSO)},
-    defaults={
-        **FRONT_DEFAULTS,
-        "table": _TABLE,
-        "against": ("anchor_peak_ratio", "constant", *_ALSO),
-    },
+    defaults={**FRONT_DEFAULTS, "table": _TABLE, "against": ("anchor_peak_ratio", "constant", *_ALSO)},
     splits=("gpu", GPU_FOLDS, "cnn"),
     has_joint_range=False,
     next_step="trainlaw predict-from-profile --profile step.txt --anchor-gpu T4 --gpu A40 --cnn vgg16 "

@@ -90,11 +90,7 @@ OF_MANY_GPUS = StudyKind(
     read=_table,
     rows=several_gpu_rows,
     baselines=baselines_for("multi_gpu"),
-    defaults={
-        **FRONT_DEFAULTS,
-        "table": _TABLE,
-        "against": tuple(baselines_for("multi_gpu")),
-    },
+    defaults={**FRONT_DEFAULTS, "table": _TABLE, "against": tuple(baselines_for("multi_gpu"))},
     is_proved=True,
     given="the measured time on one GPU is given",
     platform_baselines=("perfect_scaling", "ring_scaling"),

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from trainlaw.app.text.csv import inert
-from trainlaw.app.text.numbers import show_number, show_percent, show_seconds, show_with_prefix
-from trainlaw.app.text.svg import LogAxis
+from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.app.text.tables import text_table, wrapped_list
 
 cells = st.text(st.characters(blacklist_categories=("C", "Z")), max_size=12)
@@ -34,24 +33,11 @@ def test_shown_number_reads_back(value):
     assert abs(float(show_number(value).replace(",", "")) - value) <= 0.00501 * abs(value)
 
 
-def test_unknown_numbers_are_said():
-    assert show_percent(float("nan")) == "-"
-    assert show_number(float("inf")) == "inf"
-    assert (show_number(9.99e8), show_number(1e9)) == ("999,000,000", "1e+09")
-    assert show_with_prefix(2e9, "B") == "2 GB"
-    assert show_with_prefix(999, "B") == "999 B"
-
-
 def test_list_is_wrapped_without_losing_a_name():
     names = [f"name{number}" for number in range(40)]
     text = wrapped_list(names, width=30)
     assert max(map(len, text.splitlines())) <= 30
     assert text.replace("\n", " ").replace(",", "").split() == names
-
-
-def test_ticks_lie_on_their_axis_or_its_ends():
-    assert LogAxis(0.01, 0.5, 0, 100).ticks() == [0.01, 0.1]
-    assert LogAxis(2, 1000, 0, 100).ticks((1, 2, 5)) == [2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 
 def test_full_width_signs_begin_no_formula():

@@ -62,18 +62,6 @@ def test_times_of_epochs_are_not_times_of_steps():
     assert (row["Epoch time (s)"], row["global_batch"], row["images_per_epoch"]) == (230.0, "256", "1281167")
 
 
-def test_steps_and_losses_are_no_times(tmp_path):
-    path = tmp_path / "metrics.csv"
-    path.write_text("epoch,step,train_loss_step,lr-SGD,val_loss\n0,49,6.9,0.1,\n0,99,6.8,0.1,\n")
-    with pytest.raises(InputError, match="it holds steps and losses"):
-        read_log(path)
-    path.write_text("epoch,step,train_loss_step,step_time\n0,49,6.9,0.1\n0,99,6.8,0.1\n")
-    with pytest.raises(InputError, match="has no unit"):
-        read_log(path)
-    path.write_text("epoch,step,train_loss_step,step_time_ms\n0,49,6.9,900\n0,99,6.8,100\n")
-    assert read_log(path).row["time_s"] == 0.1
-
-
 def test_only_the_bars_of_epochs_count(tmp_path):
     """Colours and bars that are drawn again, as in a terminal; the first whole bar has no validation."""
     path, bars = tmp_path / "train.log", ""
