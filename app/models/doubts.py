@@ -103,8 +103,8 @@ def _median(evidence: Evidence, limits: Limits) -> Found:
         shorter, longer = limits.get(kind, (inf, inf))
         if not -log(shorter) <= middle <= log(longer):
             units = [text for ratio, text in _ROWS["table"]["units"] if abs(middle - log(ratio)) < log(2.0)]
-            unit, several = f" ({units[0]}?)" if units else "", " (median)" if number > 1 else ""
-            yield None, {"factor": show_number(exp(middle), 2), "several": several, "unit": unit}
+            said = _ROWS["table"]["several" if number > 1 else "one"]
+            yield None, {"factor": show_number(exp(middle), 2), "unit": "".join(units[:1]), **said}
 
 
 def _runs(evidence: Evidence, limits: Limits) -> Found:
@@ -269,7 +269,7 @@ def time_doubt(runs: RunTable, seconds: float) -> str:
     """Return what speaks against a time of one configuration on one GPU, in s; "" where nothing does."""
     given = RunTable(runs.name, runs.frame.assign(time_s=seconds), runs.facts)
     doubts = row_doubts("table", Evidence.of(given, single_gpu_law_seconds(runs)))
-    return next((doubt.text.replace("times are", "measured time is") for doubt in doubts), "")
+    return next((doubt.text for doubt in doubts), "")
 
 
 Table = TypeVar("Table", bound=MeasuredTable)
