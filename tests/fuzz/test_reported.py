@@ -146,8 +146,8 @@ HEADER = "gpu,cnn,batch_per_gpu,time_s"
 SERIES = "T4,resnet50,8,0.08\nT4,resnet50,16,0.14\nT4,resnet50,32,0.27\nT4,vgg16,8,0.12\nT4,vgg16,32,0.45"
 WRONG_TIMES = {
     "ms": (f"{HEADER}\nT4,resnet50,64,540\nT4,vgg16,32,450", "ms read as s"),
-    "images/s": (f"{HEADER}\nT4,resnet50,64,118\nT4,vgg16,32,71", "times that of the built-in formula"),
-    "three times": (f"{HEADER}\nT4,resnet50,64,1.6\nT4,vgg16,32,1.35", "times that of the built-in formula"),
+    "images/s": (f"{HEADER}\nT4,resnet50,64,118\nT4,vgg16,32,71", "times those of the built-in formula"),
+    "three times": (f"{HEADER}\nT4,resnet50,64,1.6\nT4,vgg16,32,1.35", "times those of the built-in formula"),
     "one run in ms": (f"{HEADER}\nT4,resnet50,64,540", "ms read as s"),
     "placeholder": (f"{HEADER}\n{SERIES}\nT4,resnet18,64,9999", "row 6"),
     "one run times 100": (f"{HEADER}\n{SERIES}\nT4,resnet18,64,19", "row 6"),
@@ -267,7 +267,7 @@ def test_columns_by_other_names_are_read(content, words, expected, tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("T4,resnet50,64,9999\nT4,vgg16,32,450\n", "times that of the built-in formula"),
+        ("T4,resnet50,64,9999\nT4,vgg16,32,450\n", "times those of the built-in formula"),
         ("T4,resnet50,64,540\nT4,resnet50,64,54\nT4,vgg16,32,450\n", "contradict each other"),
     ],
 )
