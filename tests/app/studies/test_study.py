@@ -203,8 +203,8 @@ def test_finished_folds_survive_an_interrupt(own_rules, small_fronts, small_tabl
     assert outcome.formula.errors["interval"]["factor"] is None
     assert outcome.formula.provenance["interrupted"]
     write_run_files(outcome, tmp_path, {})
-    left = sorted({*RUN_FILES, FRONT_FOLDER} - set(SLOW_FILES))
-    assert sorted(path.name for path in tmp_path.iterdir()) == left
+    # The folder of formulas has those of the search on all rows, which may be done or not.
+    assert {path.name for path in tmp_path.iterdir()} - {FRONT_FOLDER} == {*RUN_FILES} - {*SLOW_FILES}
     assert is_interrupted(tmp_path)
     assert "folds are missing" in study_text(outcome, tmp_path, 1.0)
 
