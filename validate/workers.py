@@ -139,9 +139,10 @@ class WorkerPool(Executor):
         for child in self._children:
             child.kill()
         for pool in self._pools:
-            # Before Python 3.11.5 a pool whose process died waits for a reader of what it still sends.
+            # Before Python 3.11.5 a pool whose process died waits for a reader of what it still sends;
+            # later ones close it themselves, perhaps at the same time.
             queue: Any = pool._call_queue  # type: ignore[attr-defined]
-            if queue is not None:
+            if queue is not None and sys.version_info < (3, 11, 5):
                 queue._reader.close()
             pool.shutdown(wait=True, cancel_futures=True)
 
