@@ -6,9 +6,9 @@ from typing import Any
 
 from trainlaw.app.answers.answer import Answer
 from trainlaw.app.models.multi_gpu import ASSUMPTION, SCALED, SINGLE_GPU_INTERVAL
-from trainlaw.app.text.files import toml_table
 from trainlaw.datasets.cnns.memory import CONTEXT_BYTES, MARGIN, MAX_WORKSPACE_BYTES
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, FITS, HELD_PER_SOLD, MAY_NOT_FIT
+from trainlaw.formulas.files.toml_tables import toml_table
 from trainlaw.validate.conformal import LEVEL
 
 #: Said where there is a time but no interval.

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import click
 from trainlaw.app.inputs.declared import Declared, declared_of
-from trainlaw.app.text.files import toml_table
+from trainlaw.formulas.files.toml_tables import toml_table
 
 _WHOLE = 1_000  # letters, which no first sentence has
 _METAVARS = {str: "text", int: "number", float: "number", Path: "path"}

@@ -7,7 +7,7 @@ are answered by it; a room that retires a name of another kind calls `check_reti
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from trainlaw.app.text.files import toml_table
+from trainlaw.formulas.files.toml_tables import toml_table
 
 
 @cache

@@ -13,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.scopes import handling
-from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import built_in_gpus, cnn_table
 from trainlaw.datasets.cnns.counts import explain
 from trainlaw.datasets.cnns.zoo import timm_table
@@ -21,6 +20,7 @@ from trainlaw.datasets.features.feature import Feature
 from trainlaw.datasets.hardware.gpus import NUMBER_COLUMNS
 from trainlaw.datasets.hardware.precisions import PRECISIONS
 from trainlaw.formulas import Constant, Expression, Formula, Variable, parse_text, substitute, variables
+from trainlaw.formulas.files.toml_tables import toml_table
 from trainlaw.formulas.proofs.elasticities import Elasticities
 
 Ends = tuple[float, float]

@@ -9,13 +9,13 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 from trainlaw.app.models.law_times import check_timed_parts, is_training, law_seconds, single_gpu_law_seconds
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets import DATASETS, RunTable, built_in_gpus
 from trainlaw.datasets.measurements.inspection import SERIES, over_smaller_batch
 from trainlaw.datasets.measurements.memory_fit import CANNOT_FIT, memory_needs
 from trainlaw.datasets.tables.measured_table import MeasuredTable
 from trainlaw.formulas import InputError
+from trainlaw.formulas.files.toml_tables import toml_table
 
 _ROWS = toml_table(__file__, "doubts.toml")
 #: Factor to the formula, in the median, from which on times are refused, and longer times are warned of.

@@ -6,7 +6,6 @@ from functools import reduce
 
 from trainlaw.app.models.calibration import calibration_of
 from trainlaw.app.models.scopes import feature_expression
-from trainlaw.app.text.files import toml_table
 from trainlaw.datasets.features.run_features import SCALING_FEATURES
 from trainlaw.datasets.measurements.runs import PRECISION_OF_PASSES, Setup
 from trainlaw.formulas import (
@@ -21,6 +20,7 @@ from trainlaw.formulas import (
     variables,
 )
 from trainlaw.formulas.algebra.expression import sides_of
+from trainlaw.formulas.files.toml_tables import toml_table
 from trainlaw.formulas.scopes import FORWARD
 
 HOST_LAUNCH = "host_launch_s"

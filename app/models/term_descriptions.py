@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from trainlaw.app.models.scopes import handling
 from trainlaw.app.models.terms import Part, parts_of
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.numbers import show_number, show_seconds
 from trainlaw.datasets.features.feature import Feature, base_columns
 from trainlaw.formulas import SECOND, Expression, FeatureSpec, Formula, Unit, Variable
 from trainlaw.formulas.algebra.tidying import factors
+from trainlaw.formulas.files.toml_tables import toml_table
 
 _TABLE = toml_table(__file__, "titles.toml")
 # The work behind the time of a feature, for readers who do not know the feature.

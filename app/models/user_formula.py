@@ -18,7 +18,6 @@ from trainlaw.app.models.builtin import (
     formula_named,
 )
 from trainlaw.app.models.scopes import SCOPE_HANDLING, check_scope, feature_specs_for, handling
-from trainlaw.app.text.files import toml_table
 from trainlaw.datasets import FEATURES, TARGET
 from trainlaw.datasets.features.feature import Feature
 from trainlaw.formulas import (
@@ -37,6 +36,7 @@ from trainlaw.formulas import (
 )
 from trainlaw.formulas.algebra.unit_inference import constant_units
 from trainlaw.formulas.errors import check_name, shown, unknown_name
+from trainlaw.formulas.files.toml_tables import toml_table
 from trainlaw.formulas.scopes import FORWARD, LAYER, MULTI_GPU, RUN
 
 TEXTBOOK = "textbook"  # in place of a scaling formula: the all-reduce in closed form

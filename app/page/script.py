@@ -19,7 +19,6 @@ from trainlaw.app.models.settings import SETTING_COLUMNS, host_rows, used_base_c
 from trainlaw.app.models.term_descriptions import DescribedTerm, described_terms
 from trainlaw.app.models.terms import Part
 from trainlaw.app.page.constants import page_tables
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.html import template_text
 from trainlaw.datasets import FEATURES, built_in_gpus
 from trainlaw.datasets.features.run_features import SINGLE_GPU_TIME
@@ -32,6 +31,7 @@ from trainlaw.datasets.measurements.runs import LAYOUTS, PRECISION_OF_PASSES, ST
 from trainlaw.datasets.spreadsheets.words import meanings
 from trainlaw.datasets.tables.joins import LAUNCHES_LEFT
 from trainlaw.formulas import Constant, Expression, FeatureSpec, Formula, InputError, variables
+from trainlaw.formulas.files.toml_tables import toml_table
 from trainlaw.formulas.printers.programming import JAVASCRIPT
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.conformal import LEVEL

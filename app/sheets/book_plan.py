@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.tables import Table
+from trainlaw.formulas.files.toml_tables import toml_table
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 LINE_POINTS = 15.0  # height of a row in the default font of Excel, Calibri 11

@@ -9,7 +9,7 @@ from io import BytesIO
 from types import MappingProxyType
 
 from trainlaw.app.sheets.book_plan import FONT, STYLES, BookPlan, Chart, PlannedCell, SheetPlan, quoted
-from trainlaw.app.text.files import toml_table
+from trainlaw.formulas.files.toml_tables import toml_table
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_range, xl_range_abs, xl_rowcol_to_cell

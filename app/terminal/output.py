@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.tables import fitted_lines
+from trainlaw.formulas.files.toml_tables import toml_table
 
 #: Tables of what commands print.
 TABLES = toml_table(__file__, "tables.toml")

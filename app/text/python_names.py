@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from trainlaw.app.text.files import toml_table
 from trainlaw.formulas.errors import TrainlawError
+from trainlaw.formulas.files.toml_tables import toml_table
 
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])\b")
 _P = ParamSpec("_P")

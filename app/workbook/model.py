@@ -25,7 +25,6 @@ from trainlaw.app.models.terms import (
     with_named_constants,
 )
 from trainlaw.app.sheets.book_plan import BookPlan, SheetWriter
-from trainlaw.app.text.files import toml_table
 from trainlaw.app.text.tables import Table
 from trainlaw.datasets import RunTable, configuration
 from trainlaw.datasets.cnns.catalog import COUNT_COLUMNS
@@ -43,6 +42,7 @@ from trainlaw.formulas import (
     to_text,
     variables,
 )
+from trainlaw.formulas.files.toml_tables import toml_table
 from trainlaw.formulas.printers.excel import ExcelCells, excel_expression
 from trainlaw.formulas.scopes import FORWARD
 from trainlaw.validate.formula_intervals import intervals_of

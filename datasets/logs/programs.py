@@ -2,9 +2,7 @@
 
 import csv
 import re
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,6 +18,7 @@ from trainlaw.datasets.logs.training_log import (
 )
 from trainlaw.formulas.errors import InputError
 from trainlaw.formulas.files.text_files import json_of
+from trainlaw.formulas.files.toml_tables import toml_table
 
 _SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _PYTORCH = {"framework": "PyTorch"}
@@ -64,8 +63,7 @@ class StepLog(NamedTuple):
         return log_of_steps(self.program, stated | {"framework": self.framework}, taken, *notes)
 
 
-_TABLE = tomllib.loads(files(__package__ or "").joinpath("step_logs.toml").read_text("utf-8"))
-STEP_LOGS = tuple(StepLog(**row) for row in _TABLE.values())
+STEP_LOGS = tuple(StepLog(**row) for row in toml_table(__file__, "step_logs.toml").values())
 
 KERAS = re.compile(r"\A(?=[\s\S]*?\d(?:ms|us|µs|s)/step)[\s\S]*?^Epoch \d+/\d+[ \t]*$", re.MULTILINE)
 _EPOCH = re.compile(r"^Epoch (\d+)/\d+\s*$")

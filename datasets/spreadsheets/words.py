@@ -1,11 +1,11 @@
 """The vocabulary of spreadsheets: the words and patterns of `vocabulary.toml`, by what they mean."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
 from types import MappingProxyType
+
+from trainlaw.formulas.files.toml_tables import toml_table
 
 # Longer texts are prose, in which a name or number may stand for anything.
 _LONGEST = 300
@@ -18,7 +18,7 @@ def groups(section: str) -> Mapping[str, tuple[str, ...]]:
     >>> "wahr" in groups("answer")["yes"]
     True
     """
-    found = tomllib.loads(files(__package__ or "").joinpath("vocabulary.toml").read_text("utf-8"))
+    found = toml_table(__file__, "vocabulary.toml")
     for name in section.split("."):
         found = found[name]
     return MappingProxyType({meaning: tuple(text.split()) for meaning, text in found.items()})

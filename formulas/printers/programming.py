@@ -7,12 +7,11 @@ formula is not valid. Those of Python, R and Julia need no package.
 
 import json
 import keyword
-import tomllib
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+from trainlaw.formulas.files.toml_tables import toml_table
 from trainlaw.formulas.printers.functions import FunctionForm
 from trainlaw.formulas.printers.language import Language, calls, plain_number
 from trainlaw.formulas.printers.naming import unicode_literal
@@ -43,7 +42,7 @@ def javascript_text(text: str) -> str:
     return json.dumps(text).replace("<", "\\u003c")
 
 
-_TABLE = tomllib.loads(files(__package__ or "").joinpath("languages.toml").read_text("utf-8"))
+_TABLE = toml_table(__file__, "languages.toml")
 _LITERALS: Mapping[str, Callable[[str], str]] = {
     **{".py": repr, ".c": c_text, ".js": javascript_text},
     **dict.fromkeys((".R", ".jl"), unicode_literal),
